@@ -1,0 +1,177 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# fetch.sh [--update] [KERNEL]: have a stock kernel and its headers in the cache.
+#
+# Prints, as shell assignments, where they are:
+#   RELEASE  what `uname -r` says in the guest
+#   VMLINUZ  image to boot
+#   MODULES  directory lib/modules/RELEASE of the image
+#   KDIR     build directory for out-of-tree modules (its vmlinux carries BTF)
+#   TIERS, NEED  the columns of kernels.list
+#
+# No root rights: packages are fetched in a private apt root and unpacked, not
+# installed. What is in the cache is used as it is; --update asks apt for a newer
+# version. Cache: $TIER_CACHE, else $XDG_CACHE_HOME/tier-policy, else
+# ~/.cache/tier-policy.
+#
+# Exit: 0 done, 1 failed, 2 usage.
+set -eu
+
+me=fetch.sh
+here=$(cd "$(dirname "$0")" && pwd)
+scripts=$(cd "$here/../../scripts" && pwd)
+list=${TIER_KERNELS:-$here/kernels.list}
+
+die()
+{
+	echo "$me: $*" >&2
+	exit 1
+}
+
+names()
+{
+	awk '!/^#/ && NF { printf "%s%s", sep, $1; sep = " " }' "$list"
+}
+
+update=
+name=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--update) update=1 ;;
+	-h | --help) sed -n '3,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+	-*) echo "$me: unknown option '$1'; try --help" >&2; exit 2 ;;
+	*) name=$1 ;;
+	esac
+	shift
+done
+[ -n "$name" ] || name=$(awk '!/^#/ && NF { print $1; exit }' "$list")
+
+row=$(awk -v n="$name" '!/^#/ && $1 == n { print $2, $3, $4, $5; exit }' "$list")
+if [ -z "$row" ]; then
+	echo "$me: no kernel '$name' in kernels.list; it has: $(names)" >&2
+	exit 2
+fi
+read -r suites image tiers need <<ROW
+$row
+ROW
+
+cache=${TIER_CACHE:-${XDG_CACHE_HOME:-${HOME:?set HOME or TIER_CACHE}/.cache}/tier-policy}
+store=$cache/kernels/$name
+
+# quote WORD: as one word of shell input.
+quote()
+{
+	printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"
+}
+
+# show TREE: the assignments; fails if the tree is not whole.
+show()
+{
+	tree=$(cd "$1" 2>/dev/null && pwd -P) || return 1
+	[ -e "$tree/.whole" ] || return 1
+	release=$(cat "$tree/.whole")
+	echo "RELEASE=$(quote "$release")"
+	echo "VMLINUZ=$(quote "$tree/boot/vmlinuz-$release")"
+	echo "MODULES=$(quote "$tree/lib/modules/$release")"
+	echo "KDIR=$(quote "$tree/usr/src/linux-headers-$release")"
+	echo "TIERS=$tiers"
+	echo "NEED=$need"
+}
+
+[ -n "$update" ] || ! show "$store/current" || exit 0
+
+mkdir -p "$store"
+# Two fetches of one kernel: the second waits and finds the work done.
+exec 9>"$store/lock"
+flock 9
+[ -n "$update" ] || ! show "$store/current" || exit 0
+
+host=$(. /etc/os-release && echo "${VERSION_CODENAME:-unknown}")
+suite=$(echo "$suites" | tr , '\n' | sed -n "s/^$host=//p")
+[ -n "$suite" ] || die "kernel $name has no suite for release '$host' of this machine" \
+	"(kernels.list says: $suites); add one there"
+
+conf=$(sh "$scripts/apt-root.sh" "$cache/apt/$suite" "$suite") ||
+	die "cannot set up apt for suite $suite (see above)"
+export APT_CONFIG="$conf"
+# The machine's own package state has no say in what is downloaded.
+status=$cache/apt/$suite/state/status
+
+# depends PACKAGE: names of the kernel packages it depends on.
+depends()
+{
+	apt-cache -o Dir::State::status="$status" depends --no-recommends \
+		--no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "$1" |
+		sed -n 's/^ *Depends: \(linux-[a-z]*-[0-9][^ ]*\)$/\1/p'
+}
+
+# closure PACKAGE...: the packages and all kernel packages below them.
+closure()
+{
+	seen=
+	while [ $# -gt 0 ]; do
+		package=$1
+		shift
+		case " $seen " in *" $package "*) continue ;; esac
+		seen="$seen $package"
+		# shellcheck disable=SC2046 # package names have no blanks
+		set -- "$@" $(depends "$package")
+	done
+	echo "$seen"
+}
+
+real=$(depends "$image" | sed -n '/^linux-image-/{p;q}')
+[ -n "$real" ] || die "package $image of suite $suite leads to no kernel image;" \
+	"try: apt-get update, then fetch.sh --update $name"
+release=${real#linux-image-}
+release=${release%-unsigned}
+packages=$(closure "$real" "linux-headers-$release")
+version=$(apt-cache -o Dir::State::status="$status" policy "$real" |
+	sed -n 's/^ *Candidate: //p')
+tree=$store/$(echo "$release-$version" | tr -c 'A-Za-z0-9.+~\n-' _)
+
+if ! [ -e "$tree/.whole" ]; then
+	work=$(mktemp -d "$store/.new.XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 1' HUP INT TERM
+	echo "$me: fetching Linux $release from $suite" >&2
+	mkdir "$work/debs" "$work/tree"
+	tries=3
+	# shellcheck disable=SC2086 # a list of package names
+	until (cd "$work/debs" &&
+			apt-get -qq -o Dir::State::status="$status" download $packages); do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || die "apt could not download:$packages"
+		echo "$me: download failed, trying again" >&2
+		sleep 2
+	done
+	for deb in "$work/debs"/*.deb; do
+		dpkg-deb -x "$deb" "$work/tree" || die "cannot unpack ${deb##*/}"
+	done
+
+	root=$work/tree
+	kdir=$root/usr/src/linux-headers-$release
+	[ -r "$root/boot/vmlinuz-$release" ] || die "$real holds no boot/vmlinuz-$release"
+	[ -d "$root/lib/modules/$release" ] || die "$real holds no lib/modules/$release"
+	[ -r "$kdir/Makefile" ] || die "linux-headers-$release holds no build directory"
+	# The headers name the common part by its installed place; name it from
+	# where the including file is instead, so that the tree may be anywhere.
+	# shellcheck disable=SC2016 # make's variables, not the shell's
+	sed -i 's|^include /usr/src/|include $(dir $(lastword $(MAKEFILE_LIST)))../|' \
+		"$kdir/Makefile"
+	if grep -q '^include /' "$kdir/Makefile"; then
+		die "the headers of $release refer to an absolute path: $(grep '^include /' "$kdir/Makefile")"
+	fi
+	ln -sfn "../../../usr/src/linux-headers-$release" "$root/lib/modules/$release/build"
+	rm -f "$root/lib/modules/$release/source"
+	# A tree counts only with this mark, which is made last.
+	echo "$release" >"$root/.whole"
+	rm -rf "$tree"
+	mv "$root" "$tree"
+	rm -rf "$work"
+	trap - EXIT HUP INT TERM
+fi
+
+ln -sfn "${tree##*/}" "$store/.current.new"
+mv -T "$store/.current.new" "$store/current"
+show "$store/current"
