@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0
+# Entry points: make demo, make test; `make help` lists the rest.
+#
+# Everything that is made lands in build/. Variables: V=1 shows commands,
+# O=DIR builds elsewhere, KDIR=DIR builds the module against that kernel.
+
+O	?= build
+V	?= 0
+PREFIX	?= /usr/local
+DESTDIR	?=
+KREL	?= $(shell uname -r)
+KDIR	?= /lib/modules/$(KREL)/build
+
+first	= $(firstword $(foreach t,$(1),$(if $(shell command -v $(t) 2>/dev/null),$(t))))
+CLANG	?= $(or $(call first,clang-19 clang-20 clang-21 clang),clang-19)
+STRIP_BPF ?= $(or $(call first,llvm-strip-19 llvm-strip-20 llvm-strip-21 llvm-strip),llvm-strip-19)
+ARCH	:= $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
+
+ifeq ($(V),1)
+Q	=
+say	= @:
+else
+Q	= @
+say	= @printf '  %-8s %s\n' $(1) $(2)
+MAKEFLAGS += --no-print-directory
+endif
+
+CFLAGS	?= -O2 -g
+WARN	:= -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes -Wstrict-prototypes
+USER_CFLAGS := -std=gnu11 $(WARN) -D_GNU_SOURCE -Iinclude -Iuser $(CFLAGS)
+USER_LIBS := -lbpf -lelf -lz -ljson-c -lncursesw -lmicrohttpd
+BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -I. -Iinclude \
+	-Wall -Wextra -Werror -Wno-unused-parameter -Wno-unused-function
+
+LIBTIER_SRC := $(wildcard user/libtier/*.c)
+TIERCTL_SRC := $(wildcard user/*.c user/out/*.c)
+LIBTIER_OBJ := $(LIBTIER_SRC:%.c=$(O)/%.o)
+TIERCTL_OBJ := $(TIERCTL_SRC:%.c=$(O)/%.o)
+BPF_OBJ	:= $(patsubst bpf/%.c,$(O)/bpf/%.o,$(wildcard bpf/*.bpf.c))
+UNIT	:= $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c))
+GUEST_BIN := $(patsubst %.c,$(O)/%,$(filter-out %.bpf.c,$(wildcard tests/guest/*.c)))
+GUEST_BPF := $(patsubst %.c,$(O)/%.o,$(wildcard tests/guest/*.bpf.c))
+TIERLOAD_SRC := $(wildcard tests/bench/tierload*.c)
+BENCH_BIN := $(if $(TIERLOAD_SRC),$(O)/tests/bench/tierload) \
+	$(patsubst %.c,$(O)/%,$(filter-out $(TIERLOAD_SRC),$(wildcard tests/bench/*.c)))
+
+.PHONY: all user bpf kmod unit testbins help deps deps-lab demo test lab lab-root bench \
+	install uninstall clean
+.DELETE_ON_ERROR:
+
+all: user bpf		## tierctl and the BPF objects (not the module: make kmod)
+
+help:			## this list
+	@echo 'Targets:'
+	@sed -n 's/^\([a-z-]*\):.*##[ \t]*\(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  %-10s %s\n", $$1, $$2 }'
+	@echo 'Variables: V=1 O=DIR PREFIX=DIR DESTDIR=DIR KDIR=DIR KREL=RELEASE'
+	@echo 'Lab:       KERNEL=6.12 FAST_MB=512 SLOW_MB=1536 CPUS=2 NODES=2tier ICOUNT=1'
+	@echo '           RUN=path/script.sh FILES="a b c"'
+
+user: $(O)/user/tierctl
+bpf: $(BPF_OBJ)
+
+# ---- user space ----
+
+$(O)/user/%.o: user/%.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/user/libtier.a: $(LIBTIER_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(O)/user/tierctl: $(TIERCTL_OBJ) $(O)/user/libtier.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(USER_LIBS) -lm
+
+# ---- BPF ----
+
+$(O)/%.bpf.o: %.bpf.c
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+	$(Q)$(STRIP_BPF) -g $@
+
+# ---- kernel module: built in a shadow of kmod/ so that the source stays clean ----
+
+KMOD_DIR = $(abspath $(O))/kmod/$(KREL)
+kmod:			## the kernel module for KREL, against KDIR
+	@test -e $(KDIR)/Makefile || { \
+		echo "kmod: no kernel headers in $(KDIR): install linux-headers-$(KREL) or set KDIR=" >&2; exit 1; }
+	@mkdir -p $(KMOD_DIR) && ln -sf $(abspath kmod)/* $(KMOD_DIR)/
+	$(call say,KMOD,$(O)/kmod/$(KREL)/tier_policy.ko)
+	$(Q)$(MAKE) -s -C $(KDIR) M=$(KMOD_DIR) TIER_INCLUDE=$(abspath include) modules
+
+# ---- tests and benches: programs ----
+
+unit: $(UNIT)
+testbins: $(GUEST_BIN) $(GUEST_BPF) $(BENCH_BIN)
+
+# Unit tests see the sources they test; main() of tierctl stays out.
+UNIT_OBJ := $(filter-out $(O)/user/main.o,$(TIERCTL_OBJ)) $(O)/user/libtier.a
+TIERLOAD_LIB := $(patsubst %.c,$(O)/%.o,$(filter-out tests/bench/tierload.c,$(TIERLOAD_SRC)))
+
+$(O)/tests/bench/tierload%.o: tests/bench/tierload%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -pthread -MMD -MP -c -o $@ $<
+
+$(O)/tests/unit/test_tierload: tests/unit/test_tierload.c $(TIERLOAD_LIB)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -Itests/bench -pthread -o $@ $^ -lcmocka -ljson-c -lm
+
+$(O)/tests/unit/%: tests/unit/%.c $(UNIT_OBJ)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(UNIT_OBJ) -lcmocka $(USER_LIBS) -lm
+
+$(O)/tests/bench/tierload: $(TIERLOAD_SRC) $(wildcard tests/bench/tierload*.h)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -pthread -o $@ $(TIERLOAD_SRC) -ljson-c -lm
+
+$(O)/tests/%: tests/%.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d -o $@ $< -ljson-c -lm
+
+# ---- setting up the machine ----
+
+deps:			## install what the build needs (Debian packages)
+	@scripts/deps.sh build
+deps-lab:		## install what build, lab and tests need
+	@scripts/deps.sh build lab
+
+# ---- the lab: a machine with two memory tiers ----
+
+KERNEL	?= 6.12
+FAST_MB	?= 512
+SLOW_MB	?= 1536
+CPUS	?= 2
+NODES	?= 2tier
+RUN	?=
+FILES	?=
+LAB_ROOT = $(O)/lab/$(KERNEL)/root
+
+# What the guest gets: an installed tree with the module for its kernel.
+lab-root: deps-lab
+	@$(MAKE) all testbins
+	@set -e; env=$$(tests/lab/fetch.sh $(KERNEL)); eval "$$env"; \
+	$(MAKE) kmod KREL="$$KREL" KDIR="$$KDIR"; \
+	rm -rf $(LAB_ROOT); \
+	$(MAKE) install DESTDIR=$(abspath $(LAB_ROOT)) KREL="$$KREL" >/dev/null
+
+lab: lab-root		## shell in the tiered VM, or RUN=script.sh FILES="..." there
+	@tests/lab/run.sh --kernel $(KERNEL) --root $(LAB_ROOT) --fast-mb $(FAST_MB) \
+		--slow-mb $(SLOW_MB) --cpus $(CPUS) --nodes $(NODES) $(if $(filter 1,$(ICOUNT)),--icount) \
+		$(if $(TIMEOUT),--timeout $(TIMEOUT)) $(if $(OUT),--out $(OUT)) \
+		$(if $(RUN),--run $(RUN)) $(foreach f,$(FILES),--file $(f))
+
+demo: lab-root		## the main job: policies decide real hint faults, side by side with mode 2
+	@tests/demo/demo.sh $(O) $(KERNEL)
+
+test: lab-root		## unit tests, verifier ring, guest tests
+	@$(MAKE) unit
+	@TIER_BUILD=$(abspath $(O)) tests/run.sh --kernel $(KERNEL)
+
+# ---- install ----
+
+install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
+	$(Q)install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/tierctl $(DESTDIR)$(PREFIX)/include/tier
+	$(Q)install -m 755 $(O)/user/tierctl $(DESTDIR)$(PREFIX)/sbin/
+	$(Q)install -m 644 $(BPF_OBJ) $(DESTDIR)$(PREFIX)/lib/tierctl/
+	$(Q)install -m 644 vmlinux.h $(wildcard include/tier/*) $(DESTDIR)$(PREFIX)/include/tier/
+	$(Q)if [ -e $(O)/kmod/$(KREL)/tier_policy.ko ]; then \
+		install -D -m 644 $(O)/kmod/$(KREL)/tier_policy.ko \
+			$(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko; \
+	else echo "no module built for $(KREL): run 'make kmod' and install again"; fi
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/sbin/tierctl $(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko
+	rm -rf $(DESTDIR)$(PREFIX)/lib/tierctl $(DESTDIR)$(PREFIX)/include/tier
+
+clean:			## remove build/
+	rm -rf $(O)
+
+-include $(LIBTIER_OBJ:.o=.d) $(TIERCTL_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(GUEST_BPF:.o=.d) \
+	$(addsuffix .d,$(UNIT) $(GUEST_BIN) $(BENCH_BIN))
