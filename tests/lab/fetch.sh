@@ -3,6 +3,7 @@
 # fetch.sh [--update] [KERNEL]: have a stock kernel and its headers in the cache.
 #
 # Prints, as shell assignments, where they are:
+#   NAME     its name in kernels.list
 #   RELEASE  what `uname -r` says in the guest
 #   VMLINUZ  image to boot
 #   MODULES  directory lib/modules/RELEASE of the image
@@ -38,7 +39,7 @@ name=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--update) update=1 ;;
-	-h | --help) sed -n '3,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+	-h | --help) sed -n '3,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
 	-*) echo "$me: unknown option '$1'; try --help" >&2; exit 2 ;;
 	*) name=$1 ;;
 	esac
@@ -70,6 +71,7 @@ show()
 	tree=$(cd "$1" 2>/dev/null && pwd -P) || return 1
 	[ -e "$tree/.whole" ] || return 1
 	release=$(cat "$tree/.whole")
+	echo "NAME=$name"
 	echo "RELEASE=$(quote "$release")"
 	echo "VMLINUZ=$(quote "$tree/boot/vmlinuz-$release")"
 	echo "MODULES=$(quote "$tree/lib/modules/$release")"

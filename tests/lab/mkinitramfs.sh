@@ -139,11 +139,9 @@ chmod 755 "$top/init"
 if [ -n "$root" ]; then
 	[ -d "$root" ] || die "--root: no directory '$root'"
 	tar -C "$root" -cf - . | tar -C "$top" --keep-directory-symlink --no-same-owner -xf -
-	find "$root" -type f -perm /111 ! -name '*.ko' -exec grep -lI -m1 -e '' {} + \
-		>"$work/texts" 2>/dev/null || :
 	find "$root" -type f \( -perm /111 -o -name '*.so*' \) ! -name '*.ko' >"$work/programs"
 	while IFS= read -r program; do
-		grep -qxF "$program" "$work/texts" || libraries "$program"
+		libraries "$program"
 	done <"$work/programs"
 fi
 
