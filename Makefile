@@ -148,9 +148,9 @@ LAB_ROOT = $(O)/lab/$(KERNEL)/root
 lab-root: deps-lab
 	@$(MAKE) all testbins
 	@set -e; env=$$(tests/lab/fetch.sh $(KERNEL)); eval "$$env"; \
-	$(MAKE) kmod KREL="$$KREL" KDIR="$$KDIR"; \
+	$(MAKE) kmod KREL="$$RELEASE" KDIR="$$KDIR"; \
 	rm -rf $(LAB_ROOT); \
-	$(MAKE) install DESTDIR=$(abspath $(LAB_ROOT)) KREL="$$KREL" >/dev/null
+	$(MAKE) install DESTDIR=$(abspath $(LAB_ROOT)) KREL="$$RELEASE" >/dev/null
 
 lab: lab-root		## shell in the tiered VM, or RUN=script.sh FILES="..." there
 	@tests/lab/run.sh --kernel $(KERNEL) --root $(LAB_ROOT) --fast-mb $(FAST_MB) \
