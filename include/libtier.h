@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Shared between libtier and its users: find, load, tune, swap, read and remove
+ * promotion policies.
+ *
+ * Conventions
+ *  - Functions return 0 (or what their comment says) or a negative errno, and
+ *    then leave the whole story in the context: tier_ctx__error().
+ *  - The library never prints and never exits. It speaks through the log
+ *    callback of the context, which may be absent.
+ *  - One context per thread. A context is cheap; nothing stays open in it
+ *    between calls, so a context may be kept for as long as the caller likes.
+ *  - Units are in the names. Node sets are bit masks over node ids 0..63.
+ *  - Free functions take NULL.
+ */
+#ifndef LIBTIER_H
+#define LIBTIER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+#include <tier/abi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- context, errors, log ---- */
+
+struct tier_ctx;
+
+/* What kind of failure it was. The values are tierctl's exit codes. */
+enum tier_class {
+	TIER_CLASS_OK = 0,
+	TIER_CLASS_FAILED = 1,		/* tried and failed; nothing has changed */
+	TIER_CLASS_USAGE = 2,		/* the caller asked for something impossible */
+	TIER_CLASS_UNSUPPORTED = 3,	/* this kernel or machine cannot do it */
+	TIER_CLASS_PERMISSION = 4,	/* not root, or the kernel refused the right */
+	TIER_CLASS_EJECTED = 5,		/* the module took the policy out of force */
+};
+
+struct tier_error {
+	enum tier_class class;
+	int err;		/* negative errno */
+	const char *message;	/* "what was tried: what the kernel said" */
+	const char *hint;	/* what to do next, a sentence; may be "" */
+	const char *detail;	/* verifier log, many lines; may be "" */
+};
+
+enum tier_log_level {
+	TIER_LOG_WARN = 0,	/* the operator should read this */
+	TIER_LOG_INFO = 1,	/* steps (tierctl -v) */
+	TIER_LOG_DEBUG = 2,	/* libbpf's own talk (tierctl -vv) */
+};
+
+/* @line has no final newline. May be called from a child process (see tier_load). */
+typedef void (*tier_log_fn)(void *data, enum tier_log_level level, const char *line);
+
+struct tier_ctx_opts {
+	tier_log_fn log;
+	void *log_data;
+	unsigned int lock_timeout_ms;	/* 0: 10 000 */
+	bool allow_unsafe_files;	/* load objects that others than root may write */
+};
+
+/* NULL if out of memory. @opts may be NULL. */
+struct tier_ctx *tier_ctx__new(const struct tier_ctx_opts *opts);
+void tier_ctx__free(struct tier_ctx *ctx);
+
+/* The error of the last call that failed; valid until the next call. Never NULL. */
+const struct tier_error *tier_ctx__error(const struct tier_ctx *ctx);
+
+/* ---- environment (feature.c) ---- */
+
+#define TIER_MAX_TIERS	16
+
+struct tier_tier_info {
+	char name[32];		/* as in sysfs: memory_tier4 */
+	__u64 nodes;
+};
+
+/* What tier_env__probe() finds out. -1 in an int: the kernel does not say. */
+struct tier_env {
+	char kernel_release[72];
+	bool root;		/* effective uid 0: load and the like may be tried */
+	bool btf;		/* /sys/kernel/btf/vmlinux readable */
+	bool module_struct_ops;	/* kernel accepts struct_ops types of modules */
+	bool bpffs;		/* bpffs mounted on /sys/fs/bpf */
+
+	__u32 nr_nodes;		/* highest possible node id + 1: size of the maps */
+	__u64 nodes;		/* online nodes */
+	__u64 memory_nodes;	/* nodes with memory */
+	__u64 cpu_nodes;	/* nodes with CPUs */
+	__u64 top_nodes;	/* nodes of the top tier: those tiers that hold CPUs, and faster */
+	unsigned int nr_tiers;
+	struct tier_tier_info tiers[TIER_MAX_TIERS];	/* fastest first */
+
+	int numa_balancing;	/* mode bits, kernel.numa_balancing */
+	int demotion;		/* 0, 1: /sys/kernel/mm/numa/demotion_enabled */
+	__u64 memory_bytes;	/* all memory of the machine */
+
+	bool module_loaded;
+	int module_abi;
+	char module_state[16];	/* idle, active, ejected; "" if not loaded */
+	char module_path[256];	/* the file that load would insert; "" if none found */
+
+	int stamp_shift;	/* of the loaded module, else -1 */
+	int stamp_bits;
+	int stamp_unit_ms;
+	int stamp_wrap_ms;
+};
+
+/* Fails only if /proc or /sys are not there at all. */
+int tier_env__probe(struct tier_ctx *ctx, struct tier_env *env);
+
+/* One probe of `tierctl version --features`. */
+struct tier_feature {
+	const char *name;	/* stable key: "vmlinux_btf" */
+	const char *help;	/* what it is needed for */
+	int value;		/* 1 yes, 0 no, -1 cannot be told (not root, not mounted) */
+	char detail[128];	/* evidence */
+};
+
+/* Fills up to @max entries, returns how many probes there are. */
+int tier_features__probe(struct tier_ctx *ctx, struct tier_feature *features, int max);
+
+/* ---- policy objects, read without loading (policy.c) ---- */
+
+struct tier_param_info {
+	char name[64];
+	char unit[16];		/* "ms", "MiB/s"; "" if none */
+	char *help;
+	unsigned int size;	/* bytes: 4 or 8, unsigned */
+	__u64 min;
+	__u64 max;
+	__u64 def;		/* default */
+	__u32 needs;		/* TIER_NEED_* that a non-zero value switches on */
+};
+
+struct tier_prog_info {
+	char *name;
+	char *section;
+	unsigned int insns;
+};
+
+struct tier_policy_info {
+	char name[TIER_NAME_LEN];	/* of the ops table */
+	char *path;
+	char *error;		/* list only: why it cannot be used, else NULL */
+	__u32 abi_version;
+	__u32 flags;		/* TIER_NEED_* */
+	unsigned int nr_ops;
+	char **ops;		/* members that are set: "promote", "scan" */
+	unsigned int nr_params;
+	struct tier_param_info *params;
+	unsigned int nr_progs;
+	struct tier_prog_info *progs;
+};
+
+/*
+ * @policy is a name ("fixed") or, if it holds a '/' or ends in ".o", a path.
+ * Names are looked up in $TIERCTL_POLICY_PATH (colon-separated), then in
+ * ../lib/tierctl and in ../bpf, both relative to the executable's directory.
+ */
+int tier_policy__inspect(struct tier_ctx *ctx, const char *policy,
+			 struct tier_policy_info **info);
+void tier_policy_info__free(struct tier_policy_info *info);
+
+/* Every policy_*.bpf.o of the lookup path; earlier directories hide later ones. */
+int tier_policy__list(struct tier_ctx *ctx, struct tier_policy_info ***infos,
+		      unsigned int *nr);
+void tier_policy_list__free(struct tier_policy_info **infos, unsigned int nr);
+
+/* Lookup directory number @index in order, NULL after the last. Valid with @ctx. */
+const char *tier_policy__dir(struct tier_ctx *ctx, unsigned int index);
+
+/* ---- change things (attach.c, transaction.c) ---- */
+
+/*
+ * All of these need root, take the exclusive lock (waiting lock_timeout_ms for
+ * it), first finish or roll back what a killed predecessor left, and run in a
+ * child process of its own session: the caller's death does not stop them
+ * half-way, the child's death is rolled back by the caller, and the death of
+ * both by the next caller. After a failure nothing has changed.
+ */
+
+struct tier_setting {
+	const char *name;
+	const char *value;	/* decimal or 0x.., as typed by the user */
+};
+
+/* One change to the machine: made, or with TIER_DRY_RUN to be made. */
+struct tier_change {
+	char what[160];		/* "/proc/sys/kernel/numa_balancing", "policy", .. */
+	char from[80];
+	char to[80];
+};
+
+struct tier_changes {
+	unsigned int nr;
+	struct tier_change change[32];
+};
+
+enum tier_flags {
+	TIER_DRY_RUN = 1U << 0,		/* check all, change nothing, report the changes */
+	TIER_NO_OBSERVER = 1U << 1,	/* load: without the observer object */
+};
+
+/*
+ * Put a policy in force and leave it there. @changes may be NULL.
+ * -EEXIST: a policy is loaded already. -EACCES with a detail: verifier.
+ */
+int tier_load(struct tier_ctx *ctx, const char *policy,
+	      const struct tier_setting *settings, unsigned int nr_settings,
+	      unsigned int flags, struct tier_changes *changes);
+
+/*
+ * Replace the policy in force by another, atomically. Counters and the state
+ * that policies share live on; parameters start from the new one's defaults.
+ * -ENOENT: nothing is loaded.
+ */
+int tier_swap(struct tier_ctx *ctx, const char *policy,
+	      const struct tier_setting *settings, unsigned int nr_settings,
+	      unsigned int flags, struct tier_changes *changes);
+
+/* Change parameters of the policy in force: all are checked, then all are set. */
+int tier_set(struct tier_ctx *ctx, const struct tier_setting *settings,
+	     unsigned int nr_settings);
+
+/*
+ * Take the policy off and put every knob back that still holds the value that
+ * load gave it; one that someone changed since is left alone and warned about.
+ * -ENOENT: nothing is loaded (and nothing was left behind).
+ */
+int tier_unload(struct tier_ctx *ctx, unsigned int flags, struct tier_changes *changes);
+
+/* Remove pins and state that belong to no policy in force. 0 also if there were none. */
+int tier_clean(struct tier_ctx *ctx, unsigned int flags, struct tier_changes *changes);
+
+/* ---- read things (observe.c) ---- */
+
+struct tier_param_value {
+	struct tier_param_info info;
+	__u64 value;
+};
+
+/* Parameters of the policy in force. -ENOENT: nothing is loaded. */
+int tier_get(struct tier_ctx *ctx, struct tier_param_value **values, unsigned int *nr);
+void tier_param_values__free(struct tier_param_value *values, unsigned int nr);
+
+enum tier_state {
+	TIER_STATE_NONE = 0,	/* nothing loaded, nothing left behind */
+	TIER_STATE_ACTIVE = 1,	/* policy in force, loaded by us */
+	TIER_STATE_EJECTED = 2,	/* link still there, module took the policy out */
+	TIER_STATE_FOREIGN = 3,	/* policy in force that was not loaded by us */
+	TIER_STATE_STALE = 4,	/* pins without a policy: tier_clean() */
+};
+
+struct tier_knob {
+	char path[160];
+	char saved[64];		/* value before load: what unload writes back */
+	char set[64];		/* value that load wrote */
+	char now[64];
+};
+
+struct tier_exit_record {
+	char kind[32];		/* name of enum tier_exit_kind: "bad_verdicts"; "" if none */
+	char policy[TIER_NAME_LEN];
+	int error;
+	char message[128];
+	__u64 time_ns;		/* CLOCK_BOOTTIME */
+	__u64 module[TIER_NR_EV];	/* counters at that time */
+};
+
+struct tier_status {
+	enum tier_state state;
+	char policy[TIER_NAME_LEN];
+	char owner[48];		/* "COMM PID" of who attached it */
+	char object[256];	/* file it came from; "" if unknown */
+	__u64 since_ns;		/* CLOCK_BOOTTIME */
+	__u64 age_ns;
+	__u32 link_id;
+	__u32 map_id;
+	bool observer;
+	bool module_inserted;	/* by us: unload removes it */
+	bool bpffs_mounted;	/* by us: unload unmounts it */
+	bool tiering;		/* the module acts: kernel is in memory tiering mode */
+	unsigned int nr_knobs;
+	struct tier_knob knobs[8];
+	unsigned int nr_params;
+	struct tier_param_value *params;
+	struct tier_exit_record exit;	/* last exit */
+};
+
+/* As root it first finishes or rolls back what a killed predecessor left. */
+int tier_status__read(struct tier_ctx *ctx, struct tier_status **status);
+void tier_status__free(struct tier_status *status);
+
+/* One reading of all counters. They only grow while a policy is loaded, also over swaps. */
+struct tier_stats {
+	__u64 time_ns;			/* CLOCK_MONOTONIC of the reading */
+	char policy[TIER_NAME_LEN];
+	__u32 nr_nodes;
+	__u64 nodes;			/* online nodes */
+	__u64 top_nodes;
+	struct tier_counts *pairs;	/* [src * nr_nodes + dst], sum over CPUs */
+	struct tier_hist *hist;		/* [dst], sum over CPUs */
+	struct tier_node *node;		/* [dst] */
+	__u64 module[TIER_NR_EV];	/* since the module was loaded */
+	__u64 module_base[TIER_NR_EV];	/* of these, from before this load */
+	bool observer;			/* the rest is valid */
+	struct tier_moves *moves;	/* [src * nr_nodes + dst], sum over CPUs */
+	struct tier_scans scans;
+};
+
+/*
+ * -ENOENT: nothing is loaded. Faults go on while the maps are read: module
+ * counters are read before and after, and the reading is taken again (a few
+ * times at most) until no fault fell in between; see @settled.
+ */
+int tier_stats__read(struct tier_ctx *ctx, struct tier_stats **stats, bool *settled);
+void tier_stats__free(struct tier_stats *stats);
+
+/* Names and units of the tables: static strings, NULL for ids without an entry. */
+const char *tier_decision__name(unsigned int decision);
+const char *tier_decision__cause(unsigned int decision);
+const char *tier_flag__name(unsigned int bit);	/* bit number of TIER_NEED_* : "addr" */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBTIER_H */
