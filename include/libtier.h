@@ -21,10 +21,6 @@
 #include <linux/types.h>
 #include <tier/abi.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ---- context, errors, log ---- */
 
 struct tier_ctx;
@@ -306,28 +302,27 @@ struct tier_stats {
 	struct tier_counts *pairs;	/* [src * nr_nodes + dst], sum over CPUs */
 	struct tier_hist *hist;		/* [dst], sum over CPUs */
 	struct tier_node *node;		/* [dst] */
-	__u64 module[TIER_NR_EV];	/* since the module was loaded */
-	__u64 module_base[TIER_NR_EV];	/* of these, from before this load */
+	__u64 module[TIER_NR_EV];	/* since the module was loaded, read after the maps */
+	__u64 module_before[TIER_NR_EV];	/* the same, read before the maps */
+	__u64 module_base[TIER_NR_EV];	/* of both, from before this load: subtract */
 	bool observer;			/* the rest is valid */
 	struct tier_moves *moves;	/* [src * nr_nodes + dst], sum over CPUs */
 	struct tier_scans scans;
 };
 
 /*
- * -ENOENT: nothing is loaded. Faults go on while the maps are read: module
- * counters are read before and after, and the reading is taken again (a few
- * times at most) until no fault fell in between; see @settled.
+ * -ENOENT: nothing is loaded. Faults go on while the maps are read, and the
+ * module counts a fault before its policy does. So all is accounted for if the
+ * faults of all pairs and decisions lie between policy_calls of module_before
+ * and of module (both minus module_base); while no fault falls into the
+ * reading the two are equal, and so is the sum.
  */
-int tier_stats__read(struct tier_ctx *ctx, struct tier_stats **stats, bool *settled);
+int tier_stats__read(struct tier_ctx *ctx, struct tier_stats **stats);
 void tier_stats__free(struct tier_stats *stats);
 
 /* Names and units of the tables: static strings, NULL for ids without an entry. */
 const char *tier_decision__name(unsigned int decision);
 const char *tier_decision__cause(unsigned int decision);
 const char *tier_flag__name(unsigned int bit);	/* bit number of TIER_NEED_* : "addr" */
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif /* LIBTIER_H */

@@ -74,8 +74,8 @@ int tl_find_nodes(struct tl_nodes *nodes)
 	return 0;
 }
 
-/* Sum of (free - high watermark) over the zones of the nodes. */
-int tl_free_pages(uint64_t mask, uint64_t *free_pages)
+/* Sums of (free - high watermark) and of the file pages over the zones of the nodes. */
+int tl_free_pages(uint64_t mask, uint64_t *free_pages, uint64_t *cache_pages)
 {
 	unsigned long long free_zone = 0, value;
 	unsigned int node = 0;
@@ -83,7 +83,7 @@ int tl_free_pages(uint64_t mask, uint64_t *free_pages)
 	char line[256];
 	FILE *f = fopen("/proc/zoneinfo", "re");
 
-	*free_pages = 0;
+	*free_pages = *cache_pages = 0;
 	if (!f) {
 		fprintf(stderr, "tierload: reading /proc/zoneinfo: %m\n");
 		return -ENOENT;
@@ -97,6 +97,9 @@ int tl_free_pages(uint64_t mask, uint64_t *free_pages)
 			*free_pages += free_zone - value;
 			/* "high:" lines of the per-CPU lists follow: count a zone once. */
 			free_zone = 0;
+		} else if (ours && (sscanf(line, " nr_zone_inactive_file %llu", &value) == 1 ||
+				    sscanf(line, " nr_zone_active_file %llu", &value) == 1)) {
+			*cache_pages += value;
 		}
 	}
 	fclose(f);

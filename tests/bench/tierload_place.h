@@ -42,8 +42,11 @@ extern const char *const tl_vmstat_name[TL_VM_COUNT];
 /* All int functions: 0, or a negative errno with one message on stderr. */
 int tl_find_nodes(struct tl_nodes *nodes);
 
-/* Free memory on the nodes of the mask; without what the watermarks keep back. */
-int tl_free_pages(uint64_t mask, uint64_t *free_pages);
+/*
+ * Free memory on the nodes of the mask, without what the watermarks keep back;
+ * and the page cache there, which gives way when needed.
+ */
+int tl_free_pages(uint64_t mask, uint64_t *free_pages, uint64_t *cache_pages);
 
 /* Where new memory of the calling task goes; a mask of 0 is the kernel's default. */
 int tl_policy_bind(uint64_t mask);

@@ -299,9 +299,9 @@ if [ -n "$script" ]; then
 	wait "$pump" || :
 else
 	terminal=$(stty -g)
-	mkfifo "$work/size"
+	mkfifo "$work/size.in" "$work/size.out"
 	(
-		exec >"$work/size"
+		exec >"$work/size.in"
 		last="$rows $columns"
 		while sleep 1; do
 			size=$(stty size </dev/tty) || exit 0
@@ -311,13 +311,12 @@ else
 	) &
 	helpers+=($!)
 	say "Linux ${release:-$kernel}, booting; leave with exit or Ctrl-A x"
-	# Opened for both directions, so that opening it does not wait.
 	"${guard[@]}" ${seconds:+timeout --foreground -k 5 "$seconds"} "$qemu" "${machine[@]}" \
 		-chardev stdio,id=con,mux=on,signal=off -mon chardev=con \
 		-device virtconsole,nr=0,chardev=con \
-		-add-fd "fd=8,set=1" -chardev file,id=size,path=/dev/null,input-path=/dev/fdset/1 \
+		-chardev "pipe,id=size,path=$work/size" \
 		-device virtserialport,nr=3,chardev=size,name=tierlab.winsize \
-		8<>"$work/size" 2>"$work/qemu.err" || status=$?
+		2>"$work/qemu.err" || status=$?
 	stty "$terminal"
 fi
 
