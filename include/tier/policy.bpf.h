@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * BPF only: the one header that a policy includes.
+ *
+ *	#include <tier/policy.bpf.h>
+ *
+ *	TIER_PARAM(__u32, hot_threshold_ms, 1000, 0, 60000, "ms",
+ *		   "a page that faults sooner than this after its scan is hot");
+ *
+ *	static enum tier_decision decide(const struct tier_fault *f)
+ *	{
+ *		return f->latency_ms < hot_threshold_ms ? TIER_PROMOTE_HOT : TIER_REJECT_COLD;
+ *	}
+ *
+ *	TIER_POLICY(myname, decide);
+ *
+ * From the one function the kit makes three programs:
+ *
+ *	myname_promote	struct_ops: decides real faults inline
+ *	myname_shadow	fentry: sees the same faults, counts, changes nothing
+ *	myname_replay	syscall: runs over recorded or made-up faults
+ *
+ * The three differ in who fills the fault record in; all go through tier_run(),
+ * which also does the accounting: every fault counts once, in tier_counts under
+ * its decision and in tier_hist under its latency.
+ */
+#ifndef TIER_POLICY_BPF_H
+#define TIER_POLICY_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <tier/abi.h>
+#include <tier/ops.h>
+#include <tier/compat.bpf.h>
+#include <tier/hist.h>
+#include <tier/rate.h>
+#include <tier/wrap.h>
+
+#define TIER_INLINE static inline __attribute__((always_inline))
+
+char _license[] SEC("license") = "GPL";
+
+/*
+ * What the loader knows of the machine; constants to the verifier, which drops
+ * the code that they rule out.
+ */
+const volatile __u32 tier_nr_nodes = 1;		/* highest possible node id + 1 */
+const volatile __u64 tier_top_nodes;		/* bit n: node n is in the top tier */
+const volatile __u32 tier_stamp_shift;		/* scan stamp in the folio's flags word */
+const volatile __u32 tier_stamp_bits;
+const volatile __u32 tier_stamp_unit_ms = 1;
+const volatile __u32 tier_stamp_wrap_ms;	/* 0: unknown, latency is taken as it is */
+const volatile __u32 tier_page_shift = 12;
+/* Used by the shadow program only; 0 means unknown and is safe. */
+const volatile __u32 tier_hz;			/* 1e9 / clock_getres(CLOCK_MONOTONIC_COARSE) */
+const volatile __u64 tier_kaddr_numa_mode;	/* address of sysctl_numa_balancing_mode */
+const volatile __u64 tier_kaddr_vmemmap_base;	/* address of vmemmap_base (x86) */
+
+/* ---- parameters ---- */
+
+/*
+ * A number that the operator can set, at load and while the policy runs. The
+ * tag carries what `tierctl` shows and checks; min and max are plain integers.
+ * The unit is part of the name (hot_threshold_ms); "" when there is none.
+ */
+#define TIER_PARAM(type, name, dflt, min, max, unit, help)			\
+	_Static_assert((dflt) >= (min) && (dflt) <= (max),			\
+		       #name ": default outside its range");			\
+	type name SEC(".data.params")						\
+	__attribute__((btf_decl_tag("tier.param:" #min ":" #max ":" unit ":" help))) = (dflt)
+
+/*
+ * Like TIER_PARAM; in addition the loader ORs need (a plain number, TIER_NEED_*)
+ * into the policy's flags when the parameter is loaded with a value other than
+ * 0, so that what is switched off costs nothing. With below_wrap_ms not 0 the
+ * value 2 means "automatic" and counts only where the stamp wraps sooner. As a
+ * need is settled at load, such a parameter can later be switched off, but on
+ * only if it was on at load.
+ * Tag: "tier.need:<flags>:<below_wrap_ms>".
+ */
+#define TIER_PARAM_NEED(type, name, dflt, min, max, unit, help, need, below_wrap_ms)	\
+	_Static_assert((dflt) >= (min) && (dflt) <= (max),				\
+		       #name ": default outside its range");				\
+	type name SEC(".data.params")							\
+	__attribute__((btf_decl_tag("tier.param:" #min ":" #max ":" unit ":" help)))	\
+	__attribute__((btf_decl_tag("tier.need:" #need ":" #below_wrap_ms))) = (dflt)
+
+/* Parameters that every policy has. */
+TIER_PARAM_NEED(__u32, wrap_proof, 2, 0, 2, "",
+		"tell pages whose scan stamp wrapped from hot ones: 0 off, 1 on, 2 on if it wraps within 10 minutes",
+		1, 600000);
+TIER_PARAM_NEED(__u32, reject_shared_cow, 0, 0, 1, "",
+		"never promote a copy-on-write page that more than one process maps", 5, 0);
+TIER_PARAM_NEED(__u32, honour_nodemask, 0, 0, 1, "",
+		"never promote outside the memory policy's or the cpuset's nodes", 9, 0);
+_Static_assert(TIER_NEED_ADDR == 1 && (TIER_NEED_ADDR | TIER_NEED_SHARED) == 5 &&
+	       (TIER_NEED_ADDR | TIER_NEED_ALLOWED) == 9, "needs spelled as numbers in the tags");
+
+/* ---- maps; the loader sizes them, and shares all but the last between policies ---- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_counts);
+} tier_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_hist);
+} tier_hist SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_node);
+} tier_nodes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct tier_region_key);
+	__type(value, struct tier_region);
+} tier_regions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_replay_entry);
+} tier_replay_faults SEC(".maps");
+
+/* ---- kfuncs of the module: weak, test bpf_ksym_exists() before the call ---- */
+
+extern bool tier_bpf_node_is_toptier(__s32 nid) __ksym __weak;
+extern bool tier_bpf_node_has_room(__s32 nid) __ksym __weak;
+extern bool tier_bpf_folio_mapped_multiple(struct folio *folio) __ksym __weak;
+extern __s32 tier_bpf_nearest_toptier(__s32 nid, __u64 allowed_nodes) __ksym __weak;
+
+/* ---- helpers for policies ---- */
+
+/* The target node's state, which outlives swaps; NULL for an unknown node. */
+TIER_INLINE struct tier_node *tier_node(const struct tier_fault *f)
+{
+	__u32 nid = f->dst_nid;
+
+	return bpf_map_lookup_elem(&tier_nodes, &nid);
+}
+
+/*
+ * Publish what is in force on the target node: hot threshold and rate limit,
+ * each 0 when the policy has none. They outlive a swap, so a policy without
+ * them publishes zeroes.
+ */
+TIER_INLINE void tier_publish(const struct tier_fault *f, __u32 threshold_ms,
+			      __u64 limit_pages_per_s)
+{
+	struct tier_node *node = tier_node(f);
+
+	if (!node)
+		return;
+	/* stores only when something changes: all CPUs share the line */
+	if (node->threshold_ms != threshold_ms)
+		node->threshold_ms = threshold_ms;
+	if (node->limit_pages_per_s != limit_pages_per_s)
+		node->limit_pages_per_s = limit_pages_per_s;
+}
+
+/* As tier_publish(), for a policy that has a threshold and leaves the limit alone. */
+TIER_INLINE void tier_set_threshold(const struct tier_fault *f, __u32 threshold_ms)
+{
+	struct tier_node *node = tier_node(f);
+
+	if (node && node->threshold_ms != threshold_ms)
+		node->threshold_ms = threshold_ms;
+}
+
+/*
+ * Count a page that passed the threshold; false when the target node's limit
+ * for this second is used up. A limit of 0 admits all.
+ */
+TIER_INLINE bool tier_rate_take(const struct tier_fault *f, __u64 limit_pages_per_s)
+{
+	struct tier_node *node = tier_node(f);
+
+	return !node || tier_rate_admit(node, f->now_ms, f->nr_pages, limit_pages_per_s);
+}
+
+/* ---- what the kit does around every decision ---- */
+
+/* Out of line: rarely in force, and inlined it would cost every fault its registers. */
+static __noinline __u32 tier_wrap_resolve(__u64 mm_id, __u64 addr, __u32 now_ms, __u32 latency_ms)
+{
+	struct tier_region_key key = { .mm_id = mm_id, .region = addr >> TIER_REGION_SHIFT };
+	struct tier_region *region = bpf_map_lookup_elem(&tier_regions, &key);
+
+	return tier_wrap_latency(region, now_ms, latency_ms, tier_stamp_wrap_ms,
+				 tier_stamp_unit_ms);
+}
+
+TIER_INLINE __u32 tier_true_latency(const struct tier_fault *f)
+{
+	/* every fault without an address, so every fault where this is off, ends here */
+	if (!(f->flags & TIER_FAULT_ADDR) || !tier_stamp_wrap_ms)
+		return f->latency_ms;
+	if (!wrap_proof || (wrap_proof == 2 && tier_stamp_wrap_ms >= 600000))
+		return f->latency_ms;
+	return tier_wrap_resolve(f->mm_id, f->addr, f->now_ms, f->latency_ms);
+}
+
+/* Refusals that any policy can switch on; TIER_KERNEL when none applies. */
+TIER_INLINE int tier_refuse(const struct tier_fault *f)
+{
+	if (!(f->flags & (TIER_FAULT_SHARED_KNOWN | TIER_FAULT_ALLOWED_KNOWN)))
+		return TIER_KERNEL;
+	if (reject_shared_cow && (f->flags & TIER_FAULT_SHARED) &&
+	    (f->flags & TIER_FAULT_ADDR) &&
+	    (f->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
+		return TIER_REJECT_SHARED;
+	if (honour_nodemask && (f->flags & TIER_FAULT_ALLOWED_KNOWN) &&
+	    !(f->flags & TIER_FAULT_ALLOWED))
+		return TIER_REJECT_NODEMASK;
+	return TIER_KERNEL;
+}
+
+TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
+{
+	__u32 pair = (__u32)f->src_nid * tier_nr_nodes + (__u32)f->dst_nid;
+	__u32 dst = f->dst_nid, slot = tier_hist_slot(f->latency_ms);
+	struct tier_counts *counts;
+	struct tier_hist *hist;
+
+	/* not a decision: the kernel will decide, so count it as that */
+	if (decision >= TIER_NR_DECISIONS)
+		decision = TIER_KERNEL;
+	counts = bpf_map_lookup_elem(&tier_counts, &pair);
+	if (counts) {
+		counts->faults[decision]++;
+		counts->pages[decision] += f->nr_pages;
+	}
+	hist = bpf_map_lookup_elem(&tier_hist, &dst);
+	if (hist && slot < TIER_HIST_SLOTS)
+		hist->pages[slot] += f->nr_pages;
+}
+
+/*
+ * One fault through refusal, decision and accounting. A macro, so that the
+ * policy's function is called directly and inlined: the record then lives in
+ * registers and what the policy does not read is never copied.
+ */
+#define tier_run(f, decide) ({							\
+	int __decision;								\
+										\
+	(f)->latency_ms = tier_true_latency(f);					\
+	__decision = tier_refuse(f);						\
+	if (!__decision)							\
+		__decision = decide(f);						\
+	tier_account(f, __decision);						\
+	__decision;								\
+})
+
+/*
+ * Field by field: the module's record is a trusted BTF pointer, from which each
+ * load must stay inside one member; only what is used survives optimisation.
+ */
+TIER_INLINE void tier_fault_copy(struct tier_fault *to, const struct tier_fault *from)
+{
+	to->now_ms = from->now_ms;
+	to->latency_ms = from->latency_ms;
+	to->nr_pages = from->nr_pages;
+	to->flags = from->flags;
+	to->src_nid = from->src_nid;
+	to->dst_nid = from->dst_nid;
+	to->pid = from->pid;
+	to->tgid = from->tgid;
+	to->now_ns = from->now_ns;
+	to->pfn = from->pfn;
+	to->addr = from->addr;
+	to->mm_id = from->mm_id;
+	to->vm_start = from->vm_start;
+	to->vm_end = from->vm_end;
+	to->vm_flags = from->vm_flags;
+	to->reserved = 0;
+}
+
+/*
+ * Shadow: build the record from what should_numa_migrate_memory(p, folio,
+ * src_nid, dst_cpu) was given. False when the fault is not a tiering one. The
+ * address is not at hand here, so nothing that needs it is known.
+ */
+TIER_INLINE bool tier_shadow_fault(struct tier_fault *f, unsigned long long *ctx, __u32 needs)
+{
+	struct task_struct *task = (void *)ctx[0];
+	const void *folio = (const void *)ctx[1];
+	__u32 mask = ((1U << (tier_stamp_bits & 31)) - 1) * tier_stamp_unit_ms;
+	__u64 flags, base;
+	__s32 mode = 2;
+
+	f->src_nid = ctx[2];
+	if (!tier_stamp_bits || !tier_hz || (tier_top_nodes >> (f->src_nid & 63) & 1))
+		return false;
+	if (tier_kaddr_numa_mode)
+		bpf_probe_read_kernel(&mode, sizeof(mode), (void *)tier_kaddr_numa_mode);
+	if (!(mode & 2))
+		return false;
+
+	flags = tier_compat_folio_flags(folio);
+	f->now_ms = tier_jiffies_ms(tier_hz);
+	f->latency_ms = (f->now_ms - (__u32)(flags >> (tier_stamp_shift & 63)) * tier_stamp_unit_ms) & mask;
+	f->nr_pages = 1U << (tier_compat_folio_order(folio, flags) & 31);
+	/* the kernel passes the CPU that runs this */
+	f->dst_nid = bpf_get_numa_node_id();
+	f->pid = task->pid;
+	f->tgid = task->tgid;
+	if (needs & TIER_NEED_NS)
+		f->now_ns = bpf_ktime_get_ns();
+	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_swapbacked) & 1))
+		f->flags |= TIER_FAULT_FILE;
+	if (tier_kaddr_vmemmap_base &&
+	    !bpf_probe_read_kernel(&base, sizeof(base), (void *)tier_kaddr_vmemmap_base))
+		f->pfn = ((__u64)folio - base) / 64;	/* sizeof(struct page) */
+	if ((needs & TIER_NEED_ROOM) && bpf_ksym_exists(tier_bpf_node_has_room)) {
+		f->flags |= TIER_FAULT_ROOM_KNOWN;
+		if (tier_bpf_node_has_room(f->dst_nid))
+			f->flags |= TIER_FAULT_ROOM;
+	}
+	return true;
+}
+
+/* bpf_loop() takes no more rounds than this. */
+#define TIER_REPLAY_MAX		(1U << 23)
+
+/*
+ * Define the policy: its name (1..15 characters, an identifier), its decision
+ * function, and any further members of struct tier_policy_ops, such as
+ * .flags = TIER_NEED_ROOM or .scan = (void *)myname_scan. Once per object.
+ */
+#define TIER_POLICY(pname, decide, ...)						\
+SEC("struct_ops/" #pname "_promote")						\
+int __attribute__((flatten)) pname##_promote(unsigned long long *ctx)		\
+{										\
+	struct tier_fault f;							\
+										\
+	tier_fault_copy(&f, (const struct tier_fault *)ctx[0]);			\
+	return tier_run(&f, decide);						\
+}										\
+										\
+_Static_assert(sizeof(#pname) <= TIER_NAME_LEN, "policy name too long");	\
+SEC(".struct_ops.link")								\
+struct tier_policy_ops pname = {						\
+	.promote = (void *)pname##_promote,					\
+	.abi_version = TIER_ABI_VERSION,					\
+	.name = #pname,								\
+	##__VA_ARGS__								\
+};										\
+										\
+enum { pname##_needs = (struct tier_policy_ops){ __VA_ARGS__ }.flags };		\
+SEC("?fentry/should_numa_migrate_memory")					\
+int __attribute__((flatten)) pname##_shadow(unsigned long long *ctx)		\
+{										\
+	struct tier_fault f = {};						\
+										\
+	if (tier_shadow_fault(&f, ctx, pname##_needs))				\
+		tier_run(&f, decide);						\
+	return 0;								\
+}										\
+										\
+static long __attribute__((flatten)) pname##_replay_one(__u32 i, struct tier_replay *run) \
+{										\
+	__u32 at = run->first + i % run->nr;					\
+	struct tier_replay_entry *entry = bpf_map_lookup_elem(&tier_replay_faults, &at); \
+	struct tier_fault f;							\
+										\
+	if (!entry) {								\
+		run->error = -ENOENT;						\
+		return 1;							\
+	}									\
+	tier_fault_copy(&f, &entry->fault);					\
+	entry->decision = tier_run(&f, decide);					\
+	entry->latency_ms = f.latency_ms;					\
+	return 0;								\
+}										\
+										\
+SEC("?syscall")									\
+int pname##_replay(struct tier_replay *ctx)					\
+{										\
+	struct tier_replay run = { .first = ctx->first, .nr = ctx->nr };	\
+	__u64 rounds = (__u64)ctx->nr * ctx->repeat, begun;			\
+										\
+	if (!rounds || rounds > TIER_REPLAY_MAX) {				\
+		ctx->error = rounds ? -E2BIG : -EINVAL;				\
+		return ctx->error;						\
+	}									\
+	begun = bpf_ktime_get_ns();						\
+	bpf_loop(rounds, pname##_replay_one, &run, 0);				\
+	ctx->elapsed_ns = bpf_ktime_get_ns() - begun;				\
+	ctx->error = run.error;							\
+	return run.error;							\
+}										\
+extern int tier_policy_needs_a_semicolon
+
+#endif /* TIER_POLICY_BPF_H */

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The shipped policies' bytecode, run by the kernel over made-up faults: each
+ * decision at its edges, and the kit's accounting. Needs root, no NUMA.
+ */
+#include "policy_run.h"
+
+static void kernel_leaves_all_and_counts(void **state)
+{
+	struct policy *p = policy_start("kernel", NULL);
+	struct tier_replay_entry out[3];
+	struct tier_fault f[3] = { fault(5000, 0), fault(5000, 999), fault(5000, 4000000000U) };
+	struct tier_counts counts;
+
+	f[2].nr_pages = 512;
+	policy_run(p, f, 3, out);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(out[i].decision, TIER_KERNEL);
+	counts = policy_counts(p, 1, 0);
+	assert_int_equal(counts.faults[TIER_KERNEL], 3);
+	assert_int_equal(counts.pages[TIER_KERNEL], 514);
+	policy_stop(p);
+}
+
+static void mru_promotes_any(void **state)
+{
+	struct policy *p = policy_start("mru", NULL);
+
+	assert_int_equal(policy_decide(p, fault(1, 0)), TIER_PROMOTE_ANY);
+	assert_int_equal(policy_decide(p, fault(1, 0xffffffff)), TIER_PROMOTE_ANY);
+	policy_stop(p);
+}
+
+static void fixed_threshold_is_strict(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 200 }, { NULL } };
+	struct policy *p = policy_start("fixed", set);
+
+	assert_int_equal(policy_decide(p, fault(9000, 0)), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_decide(p, fault(9000, 199)), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_decide(p, fault(9000, 200)), TIER_REJECT_COLD);
+	assert_int_equal(policy_decide(p, fault(9000, 0xffffffff)), TIER_REJECT_COLD);
+	assert_int_equal(policy_node(p, 0).threshold_ms, 200);
+	assert_int_equal(policy_node(p, 0).candidates_pages, 2);
+	assert_int_equal(policy_node(p, 1).threshold_ms, 0);
+	policy_stop(p);
+}
+
+static void fixed_zero_promotes_nothing(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 0 }, { NULL } };
+	struct policy *p = policy_start("fixed", set);
+
+	assert_int_equal(policy_decide(p, fault(9000, 0)), TIER_REJECT_COLD);
+	policy_stop(p);
+}
+
+/* 1 MiB/s is 256 pages of 4 KiB a second. */
+static void fixed_rate_limit(void **state)
+{
+	struct setting set[] = { { "rate_limit_mbps", 1 }, { NULL } };
+	struct policy *p = policy_start("fixed", set);
+	struct tier_fault f[300];
+	struct tier_replay_entry out[300];
+	struct tier_counts counts;
+
+	for (int i = 0; i < 300; i++)
+		f[i] = fault(10000 + i, 1);
+	policy_run(p, f, 300, out);
+	/* the first opens the window and is not counted in it, as in mainline */
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(out[i].decision, i < 256 ? TIER_PROMOTE_HOT : TIER_REJECT_RATE);
+	assert_int_equal(policy_node(p, 0).candidates_pages, 300);
+	assert_int_equal(policy_node(p, 0).limit_pages_per_s, 256);
+
+	/* exactly a second later the window still holds, a millisecond more opens the next */
+	assert_int_equal(policy_decide(p, fault(11000, 1)), TIER_REJECT_RATE);
+	assert_int_equal(policy_decide(p, fault(11001, 1)), TIER_PROMOTE_HOT);
+	counts = policy_counts(p, 1, 0);
+	assert_int_equal(counts.faults[TIER_PROMOTE_HOT], 257);
+	assert_int_equal(counts.faults[TIER_REJECT_RATE], 45);
+
+	/* a cold page takes nothing from the limit, a large folio all its pages */
+	assert_int_equal(policy_decide(p, fault(11002, 60000)), TIER_REJECT_COLD);
+	assert_int_equal(policy_node(p, 0).candidates_pages, 302);
+	f[0] = fault(11003, 1);
+	f[0].nr_pages = 512;
+	assert_int_equal(policy_decide(p, f[0]), TIER_REJECT_RATE);
+	assert_int_equal(policy_node(p, 0).candidates_pages, 814);
+	policy_stop(p);
+}
+
+static void rate_limit_is_per_target_node(void **state)
+{
+	struct setting set[] = { { "rate_limit_mbps", 1 }, { NULL } };
+	struct policy *p = policy_start("fixed", set);
+	struct tier_fault f = fault(5000, 1);
+
+	f.nr_pages = 512;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_decide(p, f), TIER_REJECT_RATE);
+	f.dst_nid = 1;
+	f.src_nid = 0;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_counts(p, 0, 1).pages[TIER_PROMOTE_HOT], 512);
+	policy_stop(p);
+}
+
+/* Every fault once, under its pair of nodes, its decision and its slot. */
+static void accounting_adds_up(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 1024 }, { NULL } };
+	struct policy *p = policy_start("fixed", set);
+	static struct tier_fault f[MAX_FAULTS];
+	static struct tier_replay_entry out[MAX_FAULTS];
+	__u64 want[TIER_HIST_SLOTS] = {}, hot = 0, cold = 0;
+	struct tier_counts counts;
+	struct tier_hist hist;
+	__u32 seed = 12345;
+
+	for (int i = 0; i < 3989; i++) {	/* a prime number of them */
+		seed = seed * 1664525 + 1013904223;
+		f[i] = fault(100000, (seed >> 8) >> (i % 24));
+		want[tier_hist_slot(f[i].latency_ms)]++;
+		if (f[i].latency_ms < 1024)
+			hot++;
+		else
+			cold++;
+	}
+	policy_run(p, f, 3989, out);
+	counts = policy_counts(p, 1, 0);
+	hist = policy_hist(p, 0);
+	assert_int_equal(counts.faults[TIER_PROMOTE_HOT], hot);
+	assert_int_equal(counts.faults[TIER_REJECT_COLD], cold);
+	assert_int_equal(hot + cold, 3989);
+	assert_memory_equal(hist.pages, want, sizeof(want));
+	/* 1024 is a slot's lower bound: verdicts and histogram agree to the slot */
+	for (__u32 i = 0; i < tier_hist_slot(1024); i++)
+		hot -= hist.pages[i];
+	assert_int_equal(hot, 0);
+	policy_stop(p);
+}
+
+/* A record that no machine can make must not write outside the maps. */
+static void impossible_nodes_are_harmless(void **state)
+{
+	struct policy *p = policy_start("fixed", NULL);
+	struct tier_fault f = fault(1, 1);
+
+	f.src_nid = -1;
+	f.dst_nid = 63;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	f.src_nid = 0x7fffffff;
+	f.dst_nid = -1;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	policy_stop(p);
+}
+
+static void replay_reports_errors(void **state)
+{
+	struct policy *p = policy_start("mru", NULL);
+	struct tier_replay run = { .first = MAX_FAULTS - 1, .nr = 2, .repeat = 1 };
+
+	assert_int_equal(policy_run_raw(p, &run), -ENOENT);
+	assert_int_equal(run.error, -ENOENT);
+	run = (struct tier_replay){ .nr = 1 };
+	assert_int_equal(policy_run_raw(p, &run), -EINVAL);
+	run = (struct tier_replay){ .nr = 1 << 20, .repeat = 1 << 20 };
+	assert_int_equal(policy_run_raw(p, &run), -E2BIG);
+	run = (struct tier_replay){ .nr = 5, .repeat = 1000 };
+	assert_int_equal(policy_run_raw(p, &run), 0);
+	assert_true(run.elapsed_ns > 0);
+	policy_stop(p);
+}
+
+static void put_region(struct policy *p, const struct tier_fault *f, const struct tier_region *r)
+{
+	struct tier_region_key key = { .mm_id = f->mm_id, .region = f->addr >> TIER_REGION_SHIFT };
+
+	assert_int_equal(bpf_map_update_elem(policy_map(p, "tier_regions"), &key, r, BPF_ANY), 0);
+}
+
+/* 4096 ms + 10 ms after its scan the page looks 10 ms old; it is cold. */
+static void wrapped_stamp_is_cold(void **state)
+{
+	struct tier_region region = { .scan_ms = { 100000 }, .took_ms = { 30 }, .nr = 1 };
+	struct { __u64 mode, wrap_ms; __u32 decision, latency_ms; } try[] = {
+		{ 0, 4096, TIER_PROMOTE_HOT, 10 },
+		{ 1, 4096, TIER_REJECT_COLD, 4106 },
+		{ 2, 4096, TIER_REJECT_COLD, 4106 },
+		{ 2, 1 << 21, TIER_PROMOTE_HOT, 10 },
+		{ 1, 0, TIER_PROMOTE_HOT, 10 },
+	};
+
+	for (size_t i = 0; i < sizeof(try) / sizeof(try[0]); i++) {
+		struct setting set[] = { { "wrap_proof", try[i].mode }, { "hot_threshold_ms", 200 },
+					 { "tier_stamp_wrap_ms", try[i].wrap_ms },
+					 { "tier_stamp_unit_ms", 2 }, { NULL } };
+		struct policy *p = policy_start("fixed", set);
+		struct tier_fault f = fault(100000 + 4096 + 10, 10);
+		struct tier_replay_entry out;
+
+		f.flags = TIER_FAULT_ADDR;
+		f.mm_id = 0xffff888000001000;
+		f.addr = 0x7f0012345000;
+		put_region(p, &f, &region);
+		policy_run(p, &f, 1, &out);
+		assert_int_equal(out.decision, try[i].decision);
+		assert_int_equal(out.latency_ms, try[i].latency_ms);
+
+		/* the same page right after a scan is hot, whatever the mode */
+		f.now_ms = 100010;
+		assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+
+		/* of a region that was never recorded nothing better is known */
+		f.now_ms = 100000 + 4096 + 10;
+		f.addr += 1UL << TIER_REGION_SHIFT;
+		assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+		policy_stop(p);
+	}
+}
+
+static void shared_cow_is_refused(void **state)
+{
+	enum { PRIVATE = 0x20 | 0x3, SHARED = 0x8 | PRIVATE, READONLY = 0x1 };
+	struct setting on[] = { { "reject_shared_cow", 1 }, { NULL } };
+	struct policy *p = policy_start("mru", on);
+	struct tier_fault f = fault(1, 1);
+
+	f.flags = TIER_FAULT_ADDR | TIER_FAULT_SHARED_KNOWN | TIER_FAULT_SHARED;
+	f.vm_flags = PRIVATE;
+	assert_int_equal(policy_decide(p, f), TIER_REJECT_SHARED);
+	f.nr_pages = 512;
+	assert_int_equal(policy_decide(p, f), TIER_REJECT_SHARED);
+	f.vm_flags = SHARED;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	f.vm_flags = READONLY;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	f.vm_flags = PRIVATE;
+	f.flags &= ~TIER_FAULT_SHARED;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	assert_int_equal(policy_counts(p, 1, 0).pages[TIER_REJECT_SHARED], 513);
+	policy_stop(p);
+
+	p = policy_start("mru", NULL);
+	f.flags |= TIER_FAULT_SHARED;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	policy_stop(p);
+}
+
+static void nodemask_is_honoured(void **state)
+{
+	struct setting on[] = { { "honour_nodemask", 1 }, { NULL } };
+	struct policy *p = policy_start("mru", on);
+	struct tier_fault f = fault(1, 1);
+
+	f.flags = TIER_FAULT_ALLOWED_KNOWN;
+	assert_int_equal(policy_decide(p, f), TIER_REJECT_NODEMASK);
+	f.flags |= TIER_FAULT_ALLOWED;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	f.flags = 0;		/* not known: not a reason to refuse */
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	policy_stop(p);
+
+	p = policy_start("mru", NULL);
+	f.flags = TIER_FAULT_ALLOWED_KNOWN;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	policy_stop(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernel_leaves_all_and_counts),
+		cmocka_unit_test(mru_promotes_any),
+		cmocka_unit_test(fixed_threshold_is_strict),
+		cmocka_unit_test(fixed_zero_promotes_nothing),
+		cmocka_unit_test(fixed_rate_limit),
+		cmocka_unit_test(rate_limit_is_per_target_node),
+		cmocka_unit_test(accounting_adds_up),
+		cmocka_unit_test(impossible_nodes_are_harmless),
+		cmocka_unit_test(replay_reports_errors),
+		cmocka_unit_test(wrapped_stamp_is_cold),
+		cmocka_unit_test(shared_cow_is_refused),
+		cmocka_unit_test(nodemask_is_honoured),
+	};
+
+	if (!policy_can_run())
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
