@@ -41,13 +41,13 @@ struct setting {
 	__u64 value;
 };
 
-static int policy_print(enum libbpf_print_level level, const char *fmt, va_list args)
+static inline int policy_print(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	return level == LIBBPF_WARN ? vfprintf(stderr, fmt, args) : 0;
 }
 
 /* Where a global lies in its section's map; NULL when there is no such global. */
-static void *policy_var(struct policy *p, const char *section, const char *name, size_t *size)
+static inline void *policy_var(struct policy *p, const char *section, const char *name, size_t *size)
 {
 	const struct btf *btf = bpf_object__btf(p->obj);
 	int id = btf__find_by_name_kind(btf, section, BTF_KIND_DATASEC);
@@ -72,9 +72,9 @@ static void *policy_var(struct policy *p, const char *section, const char *name,
 	return NULL;
 }
 
-static void policy_set(struct policy *p, const char *name, __u64 value)
+static inline void policy_set(struct policy *p, const char *name, __u64 value)
 {
-	size_t size;
+	size_t size = 0;
 	void *at = policy_var(p, ".data.params", name, &size);
 
 	if (!at)
@@ -84,7 +84,7 @@ static void policy_set(struct policy *p, const char *name, __u64 value)
 	memcpy(at, &value, size);
 }
 
-static struct policy *policy_open(const char *name)
+static inline struct policy *policy_open(const char *name)
 {
 	const char *dir = getenv("TIER_BPF_DIR");
 	struct policy *p = calloc(1, sizeof(*p));
@@ -121,7 +121,7 @@ static struct policy *policy_open(const char *name)
 	return p;
 }
 
-static void policy_load(struct policy *p, const char *name)
+static inline void policy_load(struct policy *p, const char *name)
 {
 	char replay[64];
 
@@ -132,7 +132,7 @@ static void policy_load(struct policy *p, const char *name)
 }
 
 /* Open, set, load in one go; the list of settings ends with a NULL name. */
-static struct policy *policy_start(const char *name, const struct setting *set)
+static inline struct policy *policy_start(const char *name, const struct setting *set)
 {
 	struct policy *p = policy_open(name);
 
@@ -142,13 +142,13 @@ static struct policy *policy_start(const char *name, const struct setting *set)
 	return p;
 }
 
-static void policy_stop(struct policy *p)
+static inline void policy_stop(struct policy *p)
 {
 	bpf_object__close(p->obj);
 	free(p);
 }
 
-static int policy_map(struct policy *p, const char *name)
+static inline int policy_map(struct policy *p, const char *name)
 {
 	int fd = bpf_object__find_map_fd_by_name(p->obj, name);
 
@@ -158,7 +158,7 @@ static int policy_map(struct policy *p, const char *name)
 }
 
 /* A base page on slow node 1, faulting on node 0. */
-static struct tier_fault fault(__u32 now_ms, __u32 latency_ms)
+static inline struct tier_fault fault(__u32 now_ms, __u32 latency_ms)
 {
 	return (struct tier_fault){
 		.now_ms = now_ms, .latency_ms = latency_ms, .nr_pages = 1,
@@ -166,7 +166,7 @@ static struct tier_fault fault(__u32 now_ms, __u32 latency_ms)
 	};
 }
 
-static int policy_run_raw(struct policy *p, struct tier_replay *run)
+static inline int policy_run_raw(struct policy *p, struct tier_replay *run)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = run, .ctx_size_in = sizeof(*run));
 	int err = bpf_prog_test_run_opts(p->replay_fd, &opts);
@@ -175,7 +175,7 @@ static int policy_run_raw(struct policy *p, struct tier_replay *run)
 }
 
 /* Run over the faults in order; decisions and latencies come back in out. */
-static void policy_run(struct policy *p, const struct tier_fault *faults, __u32 nr,
+static inline void policy_run(struct policy *p, const struct tier_fault *faults, __u32 nr,
 		       struct tier_replay_entry *out)
 {
 	struct tier_replay run = { .nr = nr, .repeat = 1 };
@@ -193,7 +193,7 @@ static void policy_run(struct policy *p, const struct tier_fault *faults, __u32 
 }
 
 /* Decision on one fault. */
-static __u32 policy_decide(struct policy *p, struct tier_fault f)
+static inline __u32 policy_decide(struct policy *p, struct tier_fault f)
 {
 	struct tier_replay_entry entry;
 
@@ -202,7 +202,7 @@ static __u32 policy_decide(struct policy *p, struct tier_fault f)
 }
 
 /* Sums over CPUs of a per-CPU array value made of __u64. */
-static void policy_sum(struct policy *p, const char *map, __u32 index, __u64 *sum, size_t nr)
+static inline void policy_sum(struct policy *p, const char *map, __u32 index, __u64 *sum, size_t nr)
 {
 	__u64 *values = calloc((size_t)p->nr_cpus * nr, sizeof(*values));
 
@@ -214,7 +214,7 @@ static void policy_sum(struct policy *p, const char *map, __u32 index, __u64 *su
 	free(values);
 }
 
-static struct tier_counts policy_counts(struct policy *p, int src, int dst)
+static inline struct tier_counts policy_counts(struct policy *p, int src, int dst)
 {
 	struct tier_counts counts;
 
@@ -223,7 +223,7 @@ static struct tier_counts policy_counts(struct policy *p, int src, int dst)
 	return counts;
 }
 
-static struct tier_hist policy_hist(struct policy *p, int dst)
+static inline struct tier_hist policy_hist(struct policy *p, int dst)
 {
 	struct tier_hist hist;
 
@@ -231,7 +231,7 @@ static struct tier_hist policy_hist(struct policy *p, int dst)
 	return hist;
 }
 
-static struct tier_node policy_node(struct policy *p, __u32 dst)
+static inline struct tier_node policy_node(struct policy *p, __u32 dst)
 {
 	struct tier_node node;
 
@@ -240,7 +240,7 @@ static struct tier_node policy_node(struct policy *p, __u32 dst)
 }
 
 /* BPF_PROG_RUN needs privilege: without it these tests cannot run at all. */
-static bool policy_can_run(void)
+static inline bool policy_can_run(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts);
 	int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "probe", 4, 8, 1, &opts);

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The observer: what the NUMA scanner and the page migration do, counted.
+ *
+ * Scans: how often, how long, how many PTEs; and when each 64 MiB region of an
+ * address space was scanned, from which the policy kit tells a wrapped stamp.
+ * Moves: outcome of every hint-fault promotion, and every page that changes
+ * its tier, whoever asked for it. It decides nothing; policies work without it.
+ *
+ * No program loads by default ("?"): the loader turns on those whose target
+ * the running kernel has. Functions whose signature changed between kernels
+ * are read through bpf_get_func_arg(), which asks the kernel's BTF.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <tier/abi.h>
+#include <tier/compat.bpf.h>
+#include <tier/wrap.h>
+
+char _license[] SEC("license") = "GPL";
+
+const volatile __u32 tier_nr_nodes = 1;
+const volatile __u64 tier_top_nodes;
+const volatile __u32 tier_stamp_shift;	/* stamp's place in the folio's flags word: */
+const volatile __u32 tier_stamp_bits;	/* the node lies above; 0: moves are not counted */
+const volatile __u32 tier_page_shift = 12;
+const volatile __u32 tier_hz;		/* 0: region history is not recorded */
+
+/* A scan covers 256 MiB by default; a range of more regions is not recorded in full. */
+#define MAX_REGIONS	1024
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_moves);
+} tier_moves SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_scans);
+} tier_scans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct tier_region_key);
+	__type(value, struct tier_region);
+} tier_regions SEC(".maps");
+
+/* When the scan that this task is in began; a task may change CPU meanwhile. */
+struct scratch {
+	__u64 work_ns;
+	__u32 range_ms;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct scratch);
+} tier_scratch SEC(".maps");
+
+/* Atomic although per CPU: the scanner's programs can preempt one another. */
+static __always_inline void add(__u64 *count, __u64 nr)
+{
+	__sync_fetch_and_add(count, nr);
+}
+
+static __always_inline struct tier_scans *scans(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&tier_scans, &zero);
+}
+
+static __always_inline struct scratch *scratch(__u64 flags)
+{
+	return bpf_task_storage_get(&tier_scratch, bpf_get_current_task_btf(), NULL, flags);
+}
+
+/* ---- scans ---- */
+
+SEC("?fentry/task_numa_work")
+int scan_work_begin(unsigned long long *ctx)
+{
+	struct scratch *s = scratch(BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (s)
+		s->work_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("?fexit/task_numa_work")
+int scan_work_end(unsigned long long *ctx)
+{
+	struct tier_scans *count = scans();
+	struct scratch *s = scratch(0);
+
+	if (!count)
+		return 0;
+	/* counted at the end, so that calls and time always fit together */
+	if (s && s->work_ns) {
+		add(&count->count[TIER_SC_WORKS], 1);
+		add(&count->count[TIER_SC_WORK_NS], bpf_ktime_get_ns() - s->work_ns);
+		s->work_ns = 0;
+	}
+	return 0;
+}
+
+/* One scan call, as its regions are visited. */
+struct visit {
+	struct tier_region_key key;
+	__u32 scan_ms;
+	__u32 took_ms;		/* TIER_SCAN_RUNNING: the scan begins */
+	__u32 marked;		/* at the end: PTEs were marked, the scan counts */
+	__u32 dropped;
+};
+
+static long visit_region(__u32 i, struct visit *v)
+{
+	struct tier_region *region = bpf_map_lookup_elem(&tier_regions, &v->key);
+	struct tier_region fresh = {};
+	__u32 slot;
+
+	if (!region) {
+		/* made when the scan begins; gone by its end: the map is too small */
+		if (v->took_ms != TIER_SCAN_RUNNING ||
+		    bpf_map_update_elem(&tier_regions, &v->key, &fresh, BPF_NOEXIST) ||
+		    !(region = bpf_map_lookup_elem(&tier_regions, &v->key))) {
+			v->dropped++;
+			v->key.region++;
+			return 0;
+		}
+	}
+	/*
+	 * Begin: open a slot. End: close it, or give it back if nothing was
+	 * marked. Scans of one mm rarely overlap; if they do, one of them stays
+	 * marked as running for a while, which only makes old pages look hot.
+	 */
+	if (v->took_ms == TIER_SCAN_RUNNING) {
+		slot = region->nr & (TIER_REGION_SCANS - 1);
+		region->scan_ms[slot] = v->scan_ms;
+		region->took_ms[slot] = TIER_SCAN_RUNNING;
+		region->nr++;
+	} else if (region->nr) {
+		slot = (region->nr - 1) & (TIER_REGION_SCANS - 1);
+		if (v->marked) {
+			region->scan_ms[slot] = v->scan_ms;
+			region->took_ms[slot] = v->took_ms;
+		} else {
+			region->nr--;
+		}
+	}
+	v->key.region++;
+	return 0;
+}
+
+static __always_inline void visit_range(struct visit *v, struct vm_area_struct *vma,
+					__u64 start, __u64 end)
+{
+	__u64 first = start >> TIER_REGION_SHIFT, last = (end - 1) >> TIER_REGION_SHIFT;
+	__u64 nr = last - first + 1;
+
+	v->key.mm_id = (__u64)vma->vm_mm;
+	v->key.region = first;
+	if (nr > MAX_REGIONS) {
+		if (v->took_ms == TIER_SCAN_RUNNING)
+			v->dropped += nr - MAX_REGIONS;
+		nr = MAX_REGIONS;
+	}
+	bpf_loop(nr, visit_region, v, 0);
+}
+
+SEC("?fentry/change_prot_numa")
+int scan_range_begin(unsigned long long *ctx)
+{
+	struct visit v = { .took_ms = TIER_SCAN_RUNNING, .scan_ms = tier_jiffies_ms(tier_hz) };
+	struct scratch *s = scratch(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct tier_scans *count = scans();
+
+	if (!s || !count || !tier_hz || ctx[1] >= ctx[2])
+		return 0;
+	s->range_ms = v.scan_ms;
+	visit_range(&v, (struct vm_area_struct *)ctx[0], ctx[1], ctx[2]);
+	if (v.dropped)
+		add(&count->count[TIER_SC_REGION_DROPS], v.dropped);
+	return 0;
+}
+
+SEC("?fexit/change_prot_numa")
+int scan_range_end(unsigned long long *ctx)
+{
+	__u64 start = ctx[1], end = ctx[2], ptes = ctx[3];
+	struct visit v = { .marked = ptes > 0 };
+	struct tier_scans *count = scans();
+	struct scratch *s = scratch(0);
+
+	if (!count || start >= end)
+		return 0;
+	add(&count->count[TIER_SC_RANGES], 1);
+	add(&count->count[TIER_SC_RANGE_PAGES], (end - start) >> tier_page_shift);
+	add(&count->count[TIER_SC_PTES], ptes);
+	if (!s || !tier_hz)
+		return 0;
+	v.scan_ms = tier_jiffies_ms(tier_hz);
+	v.took_ms = v.scan_ms - s->range_ms;
+	visit_range(&v, (struct vm_area_struct *)ctx[0], start, end);
+	if (v.dropped)
+		add(&count->count[TIER_SC_REGION_DROPS], v.dropped);
+	return 0;
+}
+
+/* (mm, vma, reason); the numbers of the reasons are the kernel's, so by name. */
+SEC("?tp_btf/sched_skip_vma_numa")
+int scan_skip(unsigned long long *ctx)
+{
+	__u32 reason = ctx[2], at = TIER_SK_OTHER;
+	struct tier_scans *count = scans();
+
+#define REASON(kernel, ours)							\
+	if (bpf_core_enum_value_exists(enum numa_vmaskip_reason, kernel) &&	\
+	    reason == bpf_core_enum_value(enum numa_vmaskip_reason, kernel))	\
+		at = ours
+	REASON(NUMAB_SKIP_UNSUITABLE, TIER_SK_UNSUITABLE);
+	REASON(NUMAB_SKIP_SHARED_RO, TIER_SK_SHARED_RO);
+	REASON(NUMAB_SKIP_INACCESSIBLE, TIER_SK_INACCESSIBLE);
+	REASON(NUMAB_SKIP_SCAN_DELAY, TIER_SK_SCAN_DELAY);
+	REASON(NUMAB_SKIP_PID_INACTIVE, TIER_SK_PID_INACTIVE);
+	REASON(NUMAB_SKIP_IGNORE_PID, TIER_SK_IGNORE_PID);
+	REASON(NUMAB_SKIP_SEQ_COMPLETED, TIER_SK_SEQ_COMPLETED);
+#undef REASON
+	if (count)
+		add(&count->skip[at], 1);
+	return 0;
+}
+
+/* ---- moves ---- */
+
+static __always_inline bool is_top(__s32 nid)
+{
+	return tier_top_nodes >> (nid & 63) & 1;
+}
+
+static __always_inline void count_move(__s32 src, __s32 dst, __u32 what, __u64 nr)
+{
+	__u32 pair = (__u32)src * tier_nr_nodes + (__u32)dst;
+	struct tier_moves *moves = bpf_map_lookup_elem(&tier_moves, &pair);
+
+	if (moves)
+		add(&moves->count[what], nr);
+}
+
+/*
+ * (folio, vma, node) up to Linux 6.15, then migrate_misplaced_folio(folio, node):
+ * the node is the last argument of both. The folio may be free by now, but the
+ * node of its memory does not change.
+ */
+static __always_inline int count_outcome(unsigned long long *ctx, __u32 ok, __u32 bad, bool count_ok)
+{
+	__u64 folio = 0, node = 0, ret = 0;
+	__s32 src;
+
+	if (!tier_stamp_bits || bpf_get_func_arg(ctx, 0, &folio) ||
+	    bpf_get_func_arg(ctx, bpf_get_func_arg_cnt(ctx) - 1, &node) ||
+	    bpf_get_func_ret(ctx, &ret))
+		return 0;
+	src = tier_compat_folio_nid((void *)folio, tier_stamp_shift, tier_stamp_bits);
+	if (is_top(src) || !is_top(node))
+		return 0;
+	if ((__s32)ret)
+		count_move(src, node, bad, 1);
+	else if (count_ok)
+		count_move(src, node, ok, 1);
+	return 0;
+}
+
+SEC("?fexit/migrate_misplaced_folio_prepare")
+int move_prepare(unsigned long long *ctx)
+{
+	return count_outcome(ctx, 0, TIER_MV_PROMOTE_REFUSED, false);
+}
+
+SEC("?fexit/migrate_misplaced_folio")
+int move_misplaced(unsigned long long *ctx)
+{
+	return count_outcome(ctx, TIER_MV_PROMOTE_OK, TIER_MV_PROMOTE_FAILED, true);
+}
+
+/* (newfolio, folio): called once for every folio that is about to be replaced. */
+SEC("?fentry/folio_migrate_flags")
+int move_flags(unsigned long long *ctx)
+{
+	const void *to = (const void *)ctx[0], *from = (const void *)ctx[1];
+	__s32 src, dst;
+
+	if (!tier_stamp_bits)
+		return 0;
+	src = tier_compat_folio_nid(from, tier_stamp_shift, tier_stamp_bits);
+	dst = tier_compat_folio_nid(to, tier_stamp_shift, tier_stamp_bits);
+	if (is_top(src) != is_top(dst))
+		count_move(src, dst, is_top(dst) ? TIER_MV_PROMOTED : TIER_MV_DEMOTED,
+			   1ULL << (tier_compat_folio_order(from, tier_compat_folio_flags(from)) & 31));
+	return 0;
+}
