@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The fast path: one hint fault, from the kernel's question to our verdict. */
+#include "internal.h"
+#include <linux/jiffies.h>
+#include <linux/mempolicy.h>
+#include <linux/nodemask.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+#include <linux/topology.h>
+#include <linux/vmstat.h>
+
+/* Ids in decisions.def: an enum value that is not in there is a bad verdict. */
+#define TIER_DECISION(id, verdict, sym, name, cause) | BIT(id)
+static const u32 known_decisions = 0
+#include <tier/decisions.def>
+	;
+#undef TIER_DECISION
+
+/*
+ * Where the hook sends the CPU to impose a verdict: should_numa_migrate_memory()
+ * returns from here to its caller.
+ */
+static noinline notrace bool verdict_promote(void)
+{
+	return true;
+}
+
+static noinline notrace bool verdict_reject(void)
+{
+	return false;
+}
+
+/*
+ * The last fault address on this CPU, left by mpol_misplaced()'s hook for the
+ * decision that follows under the same page-table lock. On PREEMPT_RT that lock
+ * lets other tasks in between: a slot counts only for its own task and folio.
+ */
+struct fault_address {
+	struct task_struct *task;
+	struct folio *folio;
+	struct vm_area_struct *vma;
+	unsigned long addr;
+};
+static DEFINE_PER_CPU(struct fault_address, fault_address);
+
+void notrace tier_hook_address(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
+			       struct ftrace_regs *fregs)
+{
+	struct vm_fault *vmf = (struct vm_fault *)ftrace_regs_get_argument(fregs, 1);
+	struct fault_address *slot;
+
+	preempt_disable_notrace();
+	slot = this_cpu_ptr(&fault_address);
+	slot->task = current;
+	slot->folio = (struct folio *)ftrace_regs_get_argument(fregs, 0);
+	slot->vma = vmf->vma;
+	slot->addr = ftrace_regs_get_argument(fregs, 2) & PAGE_MASK;
+	preempt_enable_notrace();
+}
+
+static struct vm_area_struct *fill_address(struct tier_fault *fault, struct folio *folio)
+{
+	struct vm_area_struct *vma = NULL;
+	struct fault_address *slot;
+
+	preempt_disable_notrace();
+	slot = this_cpu_ptr(&fault_address);
+	if (slot->task == current && slot->folio == folio) {
+		vma = slot->vma;
+		fault->addr = slot->addr;
+	}
+	slot->task = NULL;
+	preempt_enable_notrace();
+
+	if (!vma) {
+		tier_event(NO_ADDRESS);
+		return NULL;
+	}
+	fault->mm_id = (u64)vma->vm_mm;
+	fault->vm_start = vma->vm_start;
+	fault->vm_end = vma->vm_end;
+	fault->vm_flags = vma->vm_flags;
+	fault->flags |= TIER_FAULT_ADDR;
+	return vma;
+}
+
+static bool mempolicy_allows(const struct mempolicy *policy, int nid)
+{
+	if (!policy || (policy->mode != MPOL_BIND && policy->mode != MPOL_PREFERRED_MANY))
+		return true;
+	return node_isset(nid, policy->nodes);
+}
+
+/*
+ * Cpuset and memory policy. Without the address only the task's policy is
+ * known. A shared policy (tmpfs, shared memory) cannot be asked for from a
+ * module: then the answer stays unknown, unless the cpuset says no already.
+ */
+static void fill_allowed(struct tier_fault *fault, struct task_struct *p,
+			 struct vm_area_struct *vma)
+{
+	const struct mempolicy *policy = p->mempolicy;
+
+	if (!node_isset(fault->dst_nid, p->mems_allowed)) {
+		fault->flags |= TIER_FAULT_ALLOWED_KNOWN;
+		return;
+	}
+	if (vma) {
+		if (vma->vm_ops && vma->vm_ops->get_policy)
+			return;
+		if (vma->vm_policy)
+			policy = vma->vm_policy;
+	}
+	fault->flags |= TIER_FAULT_ALLOWED_KNOWN;
+	if (mempolicy_allows(policy, fault->dst_nid))
+		fault->flags |= TIER_FAULT_ALLOWED;
+}
+
+/* What only some policies ask for: out of the way of those that do not. */
+static noinline void fill_needs(struct tier_fault *fault, struct task_struct *p,
+				struct folio *folio, u32 needs)
+{
+	struct vm_area_struct *vma = NULL;
+
+	if (needs & TIER_NEED_NS)
+		fault->now_ns = ktime_get_mono_fast_ns();
+	if (needs & TIER_NEED_ADDR)
+		vma = fill_address(fault, folio);
+	if (needs & TIER_NEED_ROOM) {
+		fault->flags |= TIER_FAULT_ROOM_KNOWN;
+		if (tier_node_has_room(fault->dst_nid))
+			fault->flags |= TIER_FAULT_ROOM;
+	}
+	if (needs & TIER_NEED_SHARED) {
+		fault->flags |= TIER_FAULT_SHARED_KNOWN;
+		if (tier_folio_mapped_multiple(folio))
+			fault->flags |= TIER_FAULT_SHARED;
+	}
+	if (needs & TIER_NEED_ALLOWED)
+		fill_allowed(fault, p, vma);
+}
+
+/* jiffies_to_msecs() is a call; at all usual HZ it is one multiplication. */
+static __always_inline u32 now_ms(void)
+{
+	if (HZ <= MSEC_PER_SEC && !(MSEC_PER_SEC % HZ))
+		return (MSEC_PER_SEC / HZ) * (u32)jiffies;
+	return jiffies_to_msecs(jiffies);
+}
+
+static __always_inline u32 stamp_latency_ms(unsigned long folio_flags, u32 now)
+{
+	u32 stamp = (folio_flags >> LAST_CPUPID_PGSHIFT) & LAST_CPUPID_MASK;
+
+	return (now - (stamp << PAGE_ACCESS_TIME_BUCKETS)) & PAGE_ACCESS_TIME_MASK;
+}
+
+/*
+ * A fault restamps its page, as it does when the kernel decides. Only once the
+ * verdict is ours: a kernel that decides after us must find the scan's stamp.
+ */
+static __always_inline void restamp(struct folio *folio, unsigned long old, u32 now)
+{
+	const unsigned long mask = (unsigned long)LAST_CPUPID_MASK << LAST_CPUPID_PGSHIFT;
+	unsigned long stamp = (unsigned long)(now >> PAGE_ACCESS_TIME_BUCKETS)
+			      << LAST_CPUPID_PGSHIFT & mask;
+
+	while (unlikely(!try_cmpxchg(tier_folio_flags(folio), &old, (old & ~mask) | stamp)))
+		;
+}
+
+/* Pages promoted to a node in this second: window start in ms, then pages. */
+static atomic64_t cap_windows[TIER_MAX_NODES];
+
+/*
+ * One word, so that the limit is exact whatever CPUs race. A large folio over
+ * the whole limit is never promoted.
+ */
+static noinline bool within_cap(int nid, u32 nr_pages, u32 now, u32 cap_pages)
+{
+	s64 old = atomic64_read(&cap_windows[nid]);
+	u32 start, used;
+
+	do {
+		start = (u64)old >> 32;
+		used = (u32)old;
+		if (now - start >= MSEC_PER_SEC) {
+			start = now;
+			used = 0;
+		}
+		if (nr_pages > cap_pages || used > cap_pages - nr_pages)
+			return false;
+	} while (!atomic64_try_cmpxchg(&cap_windows[nid], &old,
+				       (u64)start << 32 | (used + nr_pages)));
+	return true;
+}
+
+/* Our verdict bypasses the code that keeps pgpromote_candidate. */
+static noinline void count_candidate(int nid, u32 decision, u32 nr_pages)
+{
+	if (decision == TIER_PROMOTE_ROOM)
+		tier_count_room_pages(nid, nr_pages);
+	else
+		mod_node_page_state(NODE_DATA(nid), PGPROMOTE_CANDIDATE, nr_pages);
+}
+
+static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, struct task_struct *p,
+						struct folio *folio, int src_nid, int dst_nid)
+{
+	unsigned long folio_flags = READ_ONCE(*tier_folio_flags(folio));
+	u32 now = now_ms(), decision, cap_pages;
+	struct tier_fault fault tier_uninitialized;	/* each member is stored below */
+
+	fault.now_ms = now;
+	fault.latency_ms = stamp_latency_ms(folio_flags, now);
+	fault.nr_pages = folio_nr_pages(folio);
+	fault.flags = folio_flags & BIT(PG_swapbacked) ? 0 : TIER_FAULT_FILE;
+	fault.src_nid = src_nid;
+	fault.dst_nid = dst_nid;
+	fault.pid = p->pid;
+	fault.tgid = p->tgid;
+	fault.now_ns = 0;
+	fault.pfn = folio_pfn(folio);
+	fault.addr = 0;
+	fault.mm_id = 0;
+	fault.vm_start = 0;
+	fault.vm_end = 0;
+	fault.vm_flags = 0;
+	fault.reserved = 0;
+	if (unlikely(ops->flags))
+		fill_needs(&fault, p, folio, ops->flags);
+
+	tier_event(POLICY_CALLS);
+	decision = ops->promote(&fault, folio);
+	if (unlikely(decision >= TIER_NR_DECISIONS || !(known_decisions & BIT(decision)))) {
+		tier_policy_bad_verdict(ops, decision);
+		return TIER_VERDICT_KERNEL;
+	}
+	if (unlikely(atomic_read(&tier_hot.bad_streak)))
+		atomic_set(&tier_hot.bad_streak, 0);
+	if (decision == TIER_KERNEL) {
+		tier_event(KERNEL_VERDICTS);
+		return TIER_VERDICT_KERNEL;
+	}
+
+	restamp(folio, folio_flags, now);
+	if (decision == TIER_PROMOTE_ROOM || tier_decision_is_candidate(decision))
+		count_candidate(dst_nid, decision, fault.nr_pages);
+	if (decision >= TIER_FIRST_REJECT) {
+		tier_event(REJECT_VERDICTS);
+		return TIER_VERDICT_REJECT;
+	}
+	cap_pages = READ_ONCE(tier_promote_cap_pages_per_s);
+	if (unlikely(cap_pages) && !within_cap(dst_nid, fault.nr_pages, now, cap_pages)) {
+		tier_event(CAPPED);
+		return TIER_VERDICT_REJECT;
+	}
+	tier_event(PROMOTE_VERDICTS);
+	return TIER_VERDICT_PROMOTE;
+}
+
+/*
+ * should_numa_migrate_memory(p, folio, src_nid, dst_cpu), page-table lock held.
+ * Where that lock is a spinlock, preemption is off and we are an RCU reader as
+ * it is.
+ */
+void notrace tier_hook_promote(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
+			       struct ftrace_regs *fregs)
+{
+	int src_nid = (int)ftrace_regs_get_argument(fregs, 2);
+	int dst_nid = cpu_to_node((int)ftrace_regs_get_argument(fregs, 3));
+	enum tier_verdict verdict = TIER_VERDICT_KERNEL;
+	struct tier_policy_ops *policy;
+
+	if (tier_node_left_alone(src_nid) || (unsigned int)dst_nid >= TIER_MAX_NODES) {
+		tier_event(OTHER_FAULTS);
+		return;
+	}
+	tier_event(SLOW_FAULTS);
+	if (unlikely(!node_state(dst_nid, N_MEMORY))) {
+		tier_event(NO_TARGET_MEMORY);
+		return;
+	}
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_lock();
+	policy = rcu_dereference_check(tier_hot.ops, rcu_read_lock_sched_held());
+	if (likely(policy))
+		verdict = decide(policy, (struct task_struct *)ftrace_regs_get_argument(fregs, 0),
+				 (struct folio *)ftrace_regs_get_argument(fregs, 1),
+				 src_nid, dst_nid);
+	else
+		tier_event(UNDECIDED);
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_unlock();
+
+	if (verdict == TIER_VERDICT_KERNEL)
+		return;
+	ftrace_regs_set_instruction_pointer(fregs, (unsigned long)(verdict == TIER_VERDICT_PROMOTE ?
+					    verdict_promote : verdict_reject));
+}
