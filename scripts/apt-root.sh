@@ -1,44 +1,65 @@
 #!/bin/sh
-# apt-root.sh DIR SUITE...: make a private apt root in DIR that knows the named suites.
+# SPDX-License-Identifier: GPL-2.0
+# apt-root.sh [--install] DIR SUITE...: make a private apt root in DIR that knows
+# the named Debian suites.
 #
-# The machine's own apt configuration is read (mirror, keyring, proxy), never
-# changed. The root serves two purposes: `apt-get -o Dir=... download` of kernel
-# packages without root rights, and, as root, installing one package from a
-# suite (backports) that the machine does not list itself.
+# The machine's own apt configuration is read (mirror, proxy), never changed. The
+# root serves one of two purposes:
+#   without --install  `apt-get download` from these suites alone, without root
+#                      rights, as if nothing were installed here
+#   with --install     as root, installing a package from a suite (backports) that
+#                      the machine does not list: its own Debian suites are known
+#                      too, and so is what is installed
 #
 # Prints the path of an apt.conf to be used as APT_CONFIG=PATH.
-# Exit: 0 done, 1 no usable Debian source on this machine, 2 usage.
+# Exit: 0 done, 1 no usable Debian source on this machine or no network, 2 usage.
 set -eu
 
-[ $# -ge 2 ] || { echo "usage: apt-root.sh DIR SUITE..." >&2; exit 2; }
-dir=$1; shift
-mkdir -p "$dir"
+install=
+[ "${1:-}" != --install ] || { install=1; shift; }
+[ $# -ge 2 ] || { echo "usage: apt-root.sh [--install] DIR SUITE..." >&2; exit 2; }
+dir=$1
+shift
+mkdir -p "$dir/etc/apt.conf.d" "$dir/etc/preferences.d" "$dir/lists/partial" \
+	"$dir/cache/archives/partial" "$dir/state"
 dir=$(cd "$dir" && pwd)
+: >>"$dir/state/status"
 
-# The Debian repository that the machine uses for its own release: the first
-# Packages target of component main whose repository also carries dpkg itself.
-. /etc/os-release
-codename=${VERSION_CODENAME:-}
-target=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT) $(SIGNED_BY)' \
-		'Created-By: Packages' |
-	awk -v c="$codename" '$2 == c && $3 == "main" { print $1, $4; exit }')
-uri=${target%% *}
+# The Debian repositories of this machine: URI, codename, component, a line each.
+repositories()
+{
+	apt-get "$@" indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT) $(ORIGIN)' \
+		'Created-By: Packages' | awk '$4 ~ /^Debian/ { print $1, $2, $3 }' | sort -u
+}
+
+codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+known=$(repositories)
+if [ -z "$known" ]; then
+	# A fresh container has sources, but no lists yet, and we may not be root.
+	mkdir -p "$dir/system/lists/partial" "$dir/system/cache"
+	apt-get -qq -o Dir::State::lists="$dir/system/lists" -o Dir::Cache="$dir/system/cache" \
+		-o APT::Sandbox::User= -o Acquire::Retries=3 update >&2 || :
+	known=$(repositories -o Dir::State::lists="$dir/system/lists" \
+		-o Dir::Cache="$dir/system/cache")
+fi
+uri=$(echo "$known" | awk -v c="$codename" '$2 == c && $3 == "main" { print $1; exit }')
 if [ -z "$uri" ]; then
-	echo "apt-root.sh: apt lists no '$codename main' repository on this machine;" \
-		"run 'apt-get update' with a Debian source configured" >&2
+	echo "apt-root.sh: apt knows no Debian repository of release '$codename' here;" \
+		"list one in /etc/apt/sources.list and run 'apt-get update'" >&2
 	exit 1
 fi
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -r "$keyring" ] || keyring=
-signed=${keyring:+"[signed-by=$keyring] "}
+signed=
+[ ! -r "$keyring" ] || signed="[signed-by=$keyring] "
 
-mkdir -p "$dir/etc/apt.conf.d" "$dir/etc/preferences.d" "$dir/etc/trusted.gpg.d" \
-	"$dir/lists/partial" "$dir/cache/archives/partial" "$dir/state"
-: >>"$dir/state/status"
-: >"$dir/etc/sources.list.new"
-for suite; do
-	echo "deb $signed$uri $suite main" >>"$dir/etc/sources.list.new"
-done
+{
+	if [ -n "$install" ]; then
+		echo "$known" | sed "s|^|deb $signed|"
+	fi
+	for suite; do
+		echo "deb $signed$uri $suite main"
+	done
+} | sort -u >"$dir/etc/sources.list.new"
 # A changed list of suites makes the fetched lists stale.
 if ! cmp -s "$dir/etc/sources.list.new" "$dir/etc/sources.list"; then
 	mv "$dir/etc/sources.list.new" "$dir/etc/sources.list"
@@ -49,8 +70,9 @@ fi
 
 {
 	# Everything the machine set about transport (proxy, timeouts) stays valid.
-	apt-config dump | grep '^Acquire::\(http\|https\|Proxy\|Retries\)' || :
+	apt-config dump | grep -E '^Acquire::(http|https|Proxy|Check-Valid-Until|Check-Date)' || :
 	cat <<-CONF
+	Acquire::Retries "3";
 	Dir::Etc::sourcelist "$dir/etc/sources.list";
 	Dir::Etc::sourceparts "-";
 	Dir::Etc::preferencesparts "$dir/etc/preferences.d";
@@ -59,12 +81,16 @@ fi
 	APT::Install-Recommends "false";
 	APT::Sandbox::User "";
 	CONF
+	[ -n "$install" ] || echo "Dir::State::status \"$dir/state/status\";"
 } >"$dir/apt.conf"
 
 # Lists older than a day are fetched again; a package named by a stale list may
 # be gone from the mirror.
 if [ -z "$(find "$dir/lists/.fetched" -mtime -1 2>/dev/null)" ]; then
-	APT_CONFIG="$dir/apt.conf" apt-get -qq -o Dir::State::status="$dir/state/status" update >&2
+	APT_CONFIG="$dir/apt.conf" apt-get -qq -o APT::Update::Error-Mode=any update >&2 || {
+		echo "apt-root.sh: cannot fetch the package lists of: $*" >&2
+		exit 1
+	}
 	touch "$dir/lists/.fetched"
 fi
 echo "$dir/apt.conf"

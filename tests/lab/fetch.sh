@@ -96,13 +96,11 @@ suite=$(echo "$suites" | tr , '\n' | sed -n "s/^$host=//p")
 conf=$(sh "$scripts/apt-root.sh" "$cache/apt/$suite" "$suite") ||
 	die "cannot set up apt for suite $suite (see above)"
 export APT_CONFIG="$conf"
-# The machine's own package state has no say in what is downloaded.
-status=$cache/apt/$suite/state/status
 
 # depends PACKAGE: names of the kernel packages it depends on.
 depends()
 {
-	apt-cache -o Dir::State::status="$status" depends --no-recommends \
+	apt-cache depends --no-recommends \
 		--no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "$1" |
 		sed -n 's/^ *Depends: \(linux-[a-z]*-[0-9][^ ]*\)$/\1/p'
 }
@@ -128,7 +126,7 @@ real=$(depends "$image" | sed -n '/^linux-image-/{p;q}')
 release=${real#linux-image-}
 release=${release%-unsigned}
 packages=$(closure "$real" "linux-headers-$release")
-version=$(apt-cache -o Dir::State::status="$status" policy "$real" |
+version=$(apt-cache policy "$real" |
 	sed -n 's/^ *Candidate: //p')
 tree=$store/$(echo "$release-$version" | tr -c 'A-Za-z0-9.+~\n-' _)
 
@@ -141,7 +139,7 @@ if ! [ -e "$tree/.whole" ]; then
 	tries=3
 	# shellcheck disable=SC2086 # a list of package names
 	until (cd "$work/debs" &&
-			apt-get -qq -o Dir::State::status="$status" download $packages); do
+			apt-get -qq download $packages); do
 		tries=$((tries - 1))
 		[ "$tries" -gt 0 ] || die "apt could not download:$packages"
 		echo "$me: download failed, trying again" >&2

@@ -40,8 +40,7 @@ trap 'exit 1' HUP INT TERM
 top=$work/top
 run=$top/lab
 
-out= modules= script= root= conf=
-loads=
+out='' modules='' script='' root='' conf='' loads=''
 : >"$work/files"
 while [ $# -gt 0 ]; do
 	case $1 in

@@ -29,8 +29,9 @@
 # LAB_ICOUNT. Its standard output and error come to stdout as they are written.
 #
 # Exit: the script's status; 124 timeout; 125 no verdict from the guest, or the lab
-# itself failed; 126 the guest's kernel panicked; 2 usage. The kernel's log is kept
-# in build/lab/ when anything fails.
+# itself failed; 126 the guest's kernel panicked or reported a bug of its own; 2
+# usage. The kernel's log is kept in build/lab/ when anything fails.
+# shellcheck disable=SC2054 # QEMU's options are full of commas
 set -euo pipefail
 
 me=run.sh
@@ -60,7 +61,7 @@ fast_mb=512 slow_mb=1536 cpus=2 nodes=2tier icount=0 bpffs=0 verbose=0
 files=() envs=()
 while [ $# -gt 0 ]; do
 	case $1 in
-	-h | --help) sed -n '3,40s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '/^set -/,$d'; exit 0 ;;
+	-h | --help) sed -n '3,/^set -/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | grep -v ^shellcheck; exit 0 ;;
 	--) shift; break ;;
 	--icount) icount=1; shift; continue ;;
 	--bpffs) bpffs=1; shift; continue ;;
@@ -94,7 +95,7 @@ args=("$@")
 [ -n "$script" ] || [ ${#args[@]} = 0 ] || usage "arguments after -- are for --run"
 [ -z "$script" ] || [ -f "$script" ] || usage "--run: no file '$script'"
 [ "$icount" = 0 ] || cpus=1
-if [ -z "$script" ] && ! [ -t 0 -a -t 1 ]; then
+if [ -z "$script" ] && ! { [ -t 0 ] && [ -t 1 ]; }; then
 	usage "a shell needs a terminal; name a script with --run"
 fi
 qemu=$(command -v qemu-system-x86_64) || {
@@ -330,6 +331,9 @@ fail()
 	mkdir -p "$top/build/lab"
 	kept=$top/build/lab/$(basename "${script:-shell}").$$.log
 	cp "$log" "$kept"
+	# The newest twenty are enough.
+	find "$top/build/lab" -maxdepth 1 -name '*.log' -printf '%T@ %p\n' | sort -rn |
+		sed -e '1,20d' -e 's/^[^ ]* //' | tr '\n' '\0' | xargs -0 -r rm -f
 	say "$*"
 	if [ -s "$work/qemu.err" ]; then
 		sed 's/^/  qemu: /' "$work/qemu.err" >&2
@@ -353,6 +357,13 @@ verdict=$(cat "$work/verdict" 2>/dev/null || :)
 [[ $verdict =~ ^exit\ ([0-9]{1,3})$ ]] ||
 	fail 125 "the guest ended without a verdict${verdict:+ (sent '$verdict')}"
 code=${BASH_REMATCH[1]}
+
+# What a busy host alone can cause (lockups, stalls) is not held against the guest.
+complaint=$(grep -a -E '(WARNING|BUG|KASAN|UBSAN): ' "$log" | tr -d '\r' |
+	grep -v -E 'soft lockup|workqueue lockup' | head -n 1) || :
+if [ -n "$complaint" ] && [ -n "$script" ]; then
+	fail 126 "the guest's kernel reported: $complaint (the script's status was $code)"
+fi
 
 if [ -n "$out" ]; then
 	mkdir -p "$out"
