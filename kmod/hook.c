@@ -72,19 +72,15 @@ static int ftrace_enable(struct ftrace_ops *ops, char *function)
 	err = ftrace_set_filter(ops, (unsigned char *)function, strlen(function), 1);
 	if (!err)
 		err = register_ftrace_function(ops);
-	if (err)
-		ftrace_free_filter(ops);
 	return err;
 }
 
 static void disarm(int i)
 {
-	if (hooks[i].probe) {
+	if (hooks[i].probe)
 		unregister_kretprobe(hooks[i].probe);
-	} else {
+	else
 		unregister_ftrace_function(hooks[i].ftrace);
-		ftrace_free_filter(hooks[i].ftrace);
-	}
 	hooks[i].armed = false;
 }
 
@@ -124,4 +120,18 @@ void tier_hooks_disable(unsigned int unwanted)
 	for (i = ARRAY_SIZE(hooks) - 1; i >= 0; i--)
 		if (unwanted & hooks[i].hook && hooks[i].armed)
 			disarm(i);
+}
+
+/*
+ * Filters are set anew at each arming and freed only here: ftrace_free_filter()
+ * leaves pointers to what it freed, which the next ftrace_set_filter() would
+ * free again.
+ */
+void tier_hooks_shutdown(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(hooks); i++)
+		if (hooks[i].ftrace)
+			ftrace_free_filter(hooks[i].ftrace);
 }

@@ -100,6 +100,7 @@ enum tier_hooks {
 unsigned int tier_hooks_wanted(const struct tier_policy_ops *ops);
 int tier_hooks_enable(unsigned int hooks);
 void tier_hooks_disable(unsigned int hooks);
+void tier_hooks_shutdown(void);
 int tier_kretprobe_enable(struct kretprobe *probe);
 
 /* fault.c, scan.c, migrate.c: what runs in the hooks */

@@ -47,6 +47,7 @@ static void __exit tier_exit(void)
 	tier_sysfs_exit();
 	tier_policy_shutdown();
 	tier_mode_shutdown();
+	tier_hooks_shutdown();
 }
 
 module_init(tier_init);
