@@ -176,7 +176,9 @@ struct tier_node {
 	__u32 adjusted_ms;		/* automatic threshold, 0: unset */
 	__u64 adjust_candidates_pages;	/* candidates_pages at adjust_start_ms */
 	__u64 limit_pages_per_s;	/* rate limit in force, 0: none */
-	__u64 reserved[10];
+	__u32 reference_ms;		/* automatic threshold: what adjusted_ms started from */
+	__u32 reserved32;
+	__u64 reserved[9];
 };
 
 /*

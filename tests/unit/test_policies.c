@@ -268,6 +268,101 @@ static void nodemask_is_honoured(void **state)
 	policy_stop(p);
 }
 
+static void mainline_room_bypasses_and_resets(void **state)
+{
+	struct setting set[] = { { "adjust_interval_ms", 1000 }, { NULL } };
+	struct policy *p = policy_start("mainline", set);
+	struct tier_fault room = fault(9000, 3000000);
+
+	/* no candidate in the first interval: one step up, to 1125 ms */
+	assert_int_equal(policy_decide(p, fault(5000, 1000)), TIER_REJECT_COLD);
+	assert_int_equal(policy_decide(p, fault(6001, 1124)), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_decide(p, fault(6001, 1125)), TIER_REJECT_COLD);
+	room.flags = TIER_FAULT_ROOM_KNOWN | TIER_FAULT_ROOM;
+	assert_int_equal(policy_decide(p, room), TIER_PROMOTE_ROOM);
+	assert_int_equal(policy_node(p, 0).adjusted_ms, 0);
+	assert_int_equal(policy_node(p, 0).candidates_pages, 1);	/* bypass: no candidate */
+	room.flags = TIER_FAULT_ROOM_KNOWN;
+	assert_int_equal(policy_decide(p, room), TIER_REJECT_COLD);
+	policy_stop(p);
+}
+
+/* The same stream through the bytecode and through a model of the kernel's rules. */
+static void mainline_agrees_with_model(void **state)
+{
+	enum { NR = 4000, LIMIT = 512, INTERVAL = 3000, REF = 1000 };
+	struct setting set[] = { { "rate_limit_mbps", 2 }, { "adjust_interval_ms", INTERVAL }, { NULL } };
+	struct policy *p = policy_start("mainline", set);
+	static struct tier_fault f[NR];
+	static struct tier_replay_entry out[NR];
+	__u64 cand = 0, window_cand = 0, adjust_cand = 0, seen[4] = {};
+	__u32 threshold = 0, window = 0, adjust = 0, seed = 7, now = 20000;
+
+	for (int i = 0; i < NR; i++) {
+		seed = seed * 1664525 + 1013904223;
+		now += seed >> 29;
+		f[i] = fault(now, (seed >> 9) % 2500);
+		f[i].nr_pages = seed >> 24 == 1 ? 512 : 1;
+		if (i % 1500 > 1480)
+			f[i].flags = TIER_FAULT_ROOM_KNOWN | TIER_FAULT_ROOM;
+	}
+	policy_run(p, f, NR, out);
+	for (int i = 0; i < NR; i++) {
+		__u32 want, th;
+
+		now = f[i].now_ms;
+		if (f[i].flags) {
+			threshold = 0;
+			want = TIER_PROMOTE_ROOM;
+			seen[0]++;
+			goto check;
+		}
+		if (!adjust)
+			adjust = now;
+		if (now - adjust > INTERVAL) {
+			__u64 diff = cand - adjust_cand, ref = LIMIT * INTERVAL / 1000;
+
+			adjust = now;
+			adjust_cand = cand;
+			th = threshold ? threshold : REF;
+			if (diff > ref * 11 / 10)
+				th = th - REF / 8 > REF / 8 ? th - REF / 8 : REF / 8;
+			else if (diff < ref * 9 / 10)
+				th = th + REF / 8 < REF * 2 ? th + REF / 8 : REF * 2;
+			threshold = th;
+		}
+		th = threshold ? threshold : REF;
+		if (f[i].latency_ms >= th) {
+			want = TIER_REJECT_COLD;
+			seen[1]++;
+			goto check;
+		}
+		cand += f[i].nr_pages;
+		if (now - window > 1000) {
+			window = now;
+			window_cand = cand;
+		}
+		want = cand - window_cand >= LIMIT ? TIER_REJECT_RATE : TIER_PROMOTE_HOT;
+		seen[want == TIER_REJECT_RATE ? 2 : 3]++;
+check:
+		if (out[i].decision != want)
+			fail_msg("fault %d: decision %u, the model says %u", i, out[i].decision, want);
+	}
+	for (int i = 0; i < 4; i++)
+		assert_true(seen[i] > 20);	/* every rule had its turn */
+	policy_stop(p);
+}
+
+static void mainline_zero_limit_refuses(void **state)
+{
+	struct setting set[] = { { "rate_limit_mbps", 0 }, { NULL } };
+	struct policy *p = policy_start("mainline", set);
+
+	assert_int_equal(policy_decide(p, fault(5000, 1)), TIER_REJECT_RATE);
+	assert_int_equal(policy_node(p, 0).candidates_pages, 1);
+	policy_stop(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +378,9 @@ int main(void)
 		cmocka_unit_test(wrapped_stamp_is_cold),
 		cmocka_unit_test(shared_cow_is_refused),
 		cmocka_unit_test(nodemask_is_honoured),
+		cmocka_unit_test(mainline_room_bypasses_and_resets),
+		cmocka_unit_test(mainline_agrees_with_model),
+		cmocka_unit_test(mainline_zero_limit_refuses),
 	};
 
 	if (!policy_can_run())
