@@ -43,7 +43,10 @@
  *                         uniform: all are wasted)
  *   ping_pong_pages       pages seen arriving twice or more
  *   modelled_access_ns    by the hit ratio and the stated latencies, plus the
- *                         stated cost of the hint faults and migrations
+ *                         stated cost of the hint faults and migrations; paced
+ *                         far below a real CPU, faults weigh more here than on
+ *                         one: --fault-ns 0 --migrate-ns 0 leaves them out, as
+ *                         modelled_memory_ns does
  */
 #include "tierload.h"
 

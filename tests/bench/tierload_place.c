@@ -74,7 +74,7 @@ int tl_find_nodes(struct tl_nodes *nodes)
 	return 0;
 }
 
-/* Sums of (free - high watermark) and of the file pages over the zones of the nodes. */
+/* Sums of (free - low watermark) and of the file pages over the zones of the nodes. */
 int tl_free_pages(uint64_t mask, uint64_t *free_pages, uint64_t *cache_pages)
 {
 	unsigned long long free_zone = 0, value;
@@ -93,10 +93,9 @@ int tl_free_pages(uint64_t mask, uint64_t *free_pages, uint64_t *cache_pages)
 			ours = node < TL_MAX_NODES && (mask >> node & 1);
 		else if (ours && sscanf(line, " pages free %llu", &value) == 1)
 			free_zone = value;
-		else if (ours && sscanf(line, " high %llu", &value) == 1 && free_zone > value) {
+		else if (ours && sscanf(line, " low %llu", &value) == 1 && free_zone > value) {
 			*free_pages += free_zone - value;
-			/* "high:" lines of the per-CPU lists follow: count a zone once. */
-			free_zone = 0;
+			free_zone = 0;	/* a zone counts once */
 		} else if (ours && (sscanf(line, " nr_zone_inactive_file %llu", &value) == 1 ||
 				    sscanf(line, " nr_zone_active_file %llu", &value) == 1)) {
 			*cache_pages += value;

@@ -43,8 +43,8 @@ extern const char *const tl_vmstat_name[TL_VM_COUNT];
 int tl_find_nodes(struct tl_nodes *nodes);
 
 /*
- * Free memory on the nodes of the mask, without what the watermarks keep back;
- * and the page cache there, which gives way when needed.
+ * Free memory on the nodes of the mask down to where kswapd wakes up (the low
+ * watermark); and the page cache there, which gives way when needed.
  */
 int tl_free_pages(uint64_t mask, uint64_t *free_pages, uint64_t *cache_pages);
 
