@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two states last: policy in force (link pinned, journal active), or nothing.
+ * Whoever finds something between the two brings it to one of them. The link's
+ * pin decides which: it is made last by load, and falls first in unload.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "internal.h"
+
+bool tier_recover_needed(struct tier_ctx *ctx)
+{
+	struct tier_journal journal;
+	struct tier_active active;
+	bool needed;
+
+	if (tier_journal_read(ctx, &journal))
+		return false;
+	needed = journal.phase != TIER_PHASE_ACTIVE || tier_active_open(ctx, &active);
+	if (!needed) {
+		needed = !active.map_id;
+		tier_active_close(&active);
+	}
+	return needed;
+}
+
+int tier_recover(struct tier_ctx *ctx)
+{
+	struct tier_journal journal;
+	struct tier_active active;
+	bool alive;
+	int err;
+
+	ctx->undone = false;
+	err = tier_journal_read(ctx, &journal);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+
+	alive = !tier_active_open(ctx, &active);
+	tier_active_close(&active);
+	alive = alive && active.map_id;
+	if (alive && journal.phase != TIER_PHASE_UNLOADING) {
+		tier_pin_collect(ctx, active.map_id);
+		if (journal.phase == TIER_PHASE_ACTIVE)
+			return 0;
+		tier_log(ctx, TIER_LOG_INFO, "finish a load that was killed after its last step");
+		journal.phase = TIER_PHASE_ACTIVE;
+		return tier_journal_write(ctx, &journal);
+	}
+	tier_log(ctx, TIER_LOG_WARN, "%s: putting the machine back as it was before load",
+		 journal.phase == TIER_PHASE_UNLOADING ? "an earlier unload was killed half-way" :
+		 journal.phase == TIER_PHASE_LOADING ? "an earlier load was killed half-way" :
+		 "the loaded policy's pin was removed by someone else");
+	ctx->undone = true;
+	return tier_teardown(ctx, &journal, NULL);
+}
+
+/* Detach takes effect at once; where links cannot be detached the last pin must do. */
+static void detach_link(struct tier_ctx *ctx)
+{
+	struct tier_active active;
+
+	if (tier_active_open(ctx, &active))
+		return;
+	if (bpf_link_detach(active.link_fd) && errno != EOPNOTSUPP && errno != ENOLINK)
+		tier_log(ctx, TIER_LOG_DEBUG, "detach the link: %s", strerror(errno));
+	tier_active_close(&active);
+}
+
+/* The module unhooks before it says idle: then no fault can reach the policy. */
+static int wait_idle(struct tier_ctx *ctx)
+{
+	const struct timespec step = { .tv_nsec = 10 * 1000 * 1000 };
+	char state[16];
+
+	for (int i = 0; i < 1000; i++) {
+		if (tier_module_text("state", state, sizeof(state)) < 0 || !strcmp(state, "idle"))
+			return 0;
+		nanosleep(&step, NULL);
+	}
+	return tier_fail(ctx, TIER_CLASS_FAILED, -ETIMEDOUT,
+			 "Some process still holds its link (bpftool link, then fuser); end it, "
+			 "then run tierctl unload again.",
+			 "detach the policy: the module still says \"%s\" after 10 s", state);
+}
+
+static void unmount_bpffs(struct tier_ctx *ctx, struct tier_changes *changes)
+{
+	struct dirent *entry;
+	bool empty = true;
+	DIR *dir;
+
+	if (!tier_bpffs_mounted())
+		return;
+	dir = opendir(TIER_BPFFS);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			empty = false;
+	if (dir)
+		closedir(dir);
+	if (!empty) {
+		tier_log(ctx, TIER_LOG_WARN, TIER_BPFFS " was mounted by load but holds pins of "
+			 "others by now: left mounted");
+		return;
+	}
+	if (umount2(TIER_BPFFS, 0)) {
+		tier_log(ctx, TIER_LOG_WARN, "unmount " TIER_BPFFS ": %s; left mounted",
+			 strerror(errno));
+		return;
+	}
+	tier_log(ctx, TIER_LOG_INFO, "unmount " TIER_BPFFS);
+	tier_change_add(changes, TIER_BPFFS, "bpf", "unmounted");
+}
+
+int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
+		  struct tier_changes *changes)
+{
+	char policy[TIER_NAME_LEN] = "", module_policy[TIER_NAME_LEN];
+	int err, module_err = 0;
+
+	if (journal) {
+		journal->phase = TIER_PHASE_UNLOADING;
+		err = tier_journal_write(ctx, journal);
+		if (err)
+			return err;
+	}
+	if (tier_module_text("policy", module_policy, sizeof(module_policy)) > 0)
+		tier_copy(policy, sizeof(policy), module_policy);
+
+	detach_link(ctx);
+	err = tier_pin_remove(ctx, "link") ?: wait_idle(ctx);
+	if (err)
+		return err;
+	if (policy[0]) {
+		tier_log(ctx, TIER_LOG_INFO, "policy %s detached", policy);
+		tier_change_add(changes, "policy", policy, "none");
+	}
+	err = tier_pin_remove(ctx, "");
+	if (err)
+		return err;
+	if (!journal)
+		return 0;
+
+	tier_knobs_restore(ctx, journal, changes);
+	if (journal->module_inserted && tier_module_loaded()) {
+		module_err = tier_module_remove(ctx);
+		if (!module_err) {
+			tier_log(ctx, TIER_LOG_INFO, "remove module " TIER_MODULE);
+			tier_change_add(changes, "module " TIER_MODULE, "loaded", "removed");
+		}
+	}
+	if (journal->bpffs_mounted)
+		unmount_bpffs(ctx, changes);
+	/* A module that cannot be removed must not stop the next load: it is reported, once. */
+	return tier_journal_remove(ctx) ?: module_err;
+}
