@@ -363,6 +363,77 @@ static void mainline_zero_limit_refuses(void **state)
 	policy_stop(p);
 }
 
+static struct tier_fault page(__u64 pfn, __u32 now_ms, __u32 latency_ms)
+{
+	struct tier_fault f = fault(now_ms, latency_ms);
+
+	f.pfn = pfn;
+	return f;
+}
+
+static void twotouch_needs_two_hot_faults(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 500 }, { "pair_window_ms", 60000 }, { NULL } };
+	struct policy *p = policy_start("twotouch", set);
+
+	assert_int_equal(policy_decide(p, page(1, 10000, 499)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page(2, 10000, 499)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page(1, 20000, 499)), TIER_PROMOTE_HOT);
+	/* promoted: should it come down again, it starts over */
+	assert_int_equal(policy_decide(p, page(1, 30000, 0)), TIER_REJECT_ONCE);
+	/* a cold fault in between breaks the row */
+	assert_int_equal(policy_decide(p, page(2, 20000, 500)), TIER_REJECT_COLD);
+	assert_int_equal(policy_decide(p, page(2, 30000, 1)), TIER_REJECT_ONCE);
+	/* so does too long a time */
+	assert_int_equal(policy_decide(p, page(2, 95000, 1)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page(2, 96000, 1)), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_node(p, 0).threshold_ms, 500);
+	policy_stop(p);
+}
+
+/* A sweep over memory touches each page once: nothing goes up. */
+static void twotouch_ignores_a_sweep(void **state)
+{
+	struct policy *p = policy_start("twotouch", NULL);
+	static struct tier_fault f[MAX_FAULTS];
+	static struct tier_replay_entry out[MAX_FAULTS];
+	__u32 promoted = 0;
+
+	for (int i = 0; i < MAX_FAULTS; i++)
+		f[i] = page(1000000 + i, 50000 + i, 5);
+	policy_run(p, f, MAX_FAULTS, out);
+	for (int i = 0; i < MAX_FAULTS; i++)
+		assert_int_equal(out[i].decision, TIER_REJECT_ONCE);
+	/* the same pages again, hot: nearly all marks are still there */
+	for (int i = 0; i < MAX_FAULTS; i++)
+		f[i].now_ms += 10000;
+	policy_run(p, f, MAX_FAULTS, out);
+	for (int i = 0; i < MAX_FAULTS; i++)
+		promoted += out[i].decision == TIER_PROMOTE_HOT;
+	assert_in_range(promoted, MAX_FAULTS * 99 / 100, MAX_FAULTS);
+	policy_stop(p);
+}
+
+static void twotouch_limit_keeps_the_mark(void **state)
+{
+	struct setting set[] = { { "rate_limit_mbps", 1 }, { NULL } };
+	struct policy *p = policy_start("twotouch", set);
+	struct tier_fault big = page(7, 10000, 1), small = page(8, 10000, 1);
+
+	big.nr_pages = 512;
+	assert_int_equal(policy_decide(p, big), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, small), TIER_REJECT_ONCE);
+	big.now_ms = small.now_ms = 12000;
+	assert_int_equal(policy_decide(p, big), TIER_PROMOTE_HOT);	/* opens the window */
+	big.pfn = 9;
+	assert_int_equal(policy_decide(p, big), TIER_REJECT_ONCE);	/* no candidate yet */
+	assert_int_equal(policy_decide(p, big), TIER_REJECT_RATE);
+	assert_int_equal(policy_decide(p, small), TIER_REJECT_RATE);
+	small.now_ms = 13001;
+	assert_int_equal(policy_decide(p, small), TIER_PROMOTE_HOT);
+	policy_stop(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +452,9 @@ int main(void)
 		cmocka_unit_test(mainline_room_bypasses_and_resets),
 		cmocka_unit_test(mainline_agrees_with_model),
 		cmocka_unit_test(mainline_zero_limit_refuses),
+		cmocka_unit_test(twotouch_needs_two_hot_faults),
+		cmocka_unit_test(twotouch_ignores_a_sweep),
+		cmocka_unit_test(twotouch_limit_keeps_the_mark),
 	};
 
 	if (!policy_can_run())
