@@ -28,7 +28,8 @@ static inline __attribute__((always_inline)) __u32 tier_pair_mark(__u64 hash, __
 {
 	__u32 mark = (__u32)(hash >> 44) << 12 | (now_ms >> TIER_PAIR_STEP_SHIFT & TIER_PAIR_TIME_MASK);
 
-	return mark ? mark : 1;		/* 0 is an empty place */
+	/* 0 is an empty place: such a mark is made a step older instead */
+	return mark ? mark : TIER_PAIR_TIME_MASK;
 }
 
 static inline __attribute__((always_inline)) __u32 tier_pair_age_ms(__u32 mark, __u32 now_ms)
