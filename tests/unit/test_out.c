@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The value model and its renderers: golden text, and JSON that parses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "out/out.h"
+
+static char *text;
+static size_t size;
+
+static struct out *begin(enum out_format format, bool color, FILE **to)
+{
+	*to = open_memstream(&text, &size);
+	return out__new(*to, format, color);
+}
+
+static void end(struct out *out, FILE *to)
+{
+	out__free(out);
+	fclose(to);
+}
+
+static void sample(struct out *out)
+{
+	out_str(out, "policy", "fixed");
+	out_u64(out, "memory_bytes", 1610612736);
+	out_u64(out, "age_ns", 1500000000);
+	out_double(out, "hit_ratio", 0.975);
+	out_nodes(out, "top_nodes", 0x5);
+	out_begin_array(out, "nodes");
+	for (int i = 0; i < 2; i++) {
+		out_begin_object(out, NULL);
+		out_u64(out, "node", i);
+		out_str(out, "tier", i ? "slow" : "fast");
+		out_begin_object(out, "as_target");
+		out_u64(out, "faults", i ? 0 : 189628);
+		out_end(out);
+		out_u64(out, "threshold_ms", i ? 0 : 1000);
+		out_end(out);
+	}
+	out_end(out);
+}
+
+static const struct out_col head_cols[] = {
+	{ "/policy", "policy", 0 }, { "/memory_bytes", "memory", 0 }, { "/age_ns", "since", 0 },
+	{ "/hit_ratio", "fast hits", 0 }, { "/top_nodes", "top tier", 0 },
+	{ "/absent", "absent", OUT_OPTIONAL }, { "/void", "void", 0 }, { 0 },
+};
+
+static const struct out_col node_cols[] = {
+	{ "/node", "NODE", 0 }, { "/tier", "TIER", 0 }, { "/as_target/faults", "FAULTS", 0 },
+	{ "/threshold_ms", "HOT BELOW", OUT_ZERO_DASH }, { "/absent", "ABSENT", OUT_OPTIONAL }, { 0 },
+};
+
+static const struct out_view views[] = {
+	{ OUT_VIEW_LINES, "", NULL, head_cols, NULL, false },
+	{ OUT_VIEW_TABLE, "/nodes", "Nodes", node_cols, NULL, false },
+	{ OUT_VIEW_TABLE, "/none", "None", node_cols, "nothing there", false },
+	{ OUT_VIEW_TABLE, "/none", "Hidden", node_cols, NULL, false },
+	{ 0 },
+};
+
+static void text_golden(void **state)
+{
+	static const char golden[] =
+		"policy     fixed\n"
+		"memory     1.5 GiB\n"
+		"since      1.5 s\n"
+		"fast hits  97.5 %\n"
+		"top tier   0, 2\n"
+		"void       -\n"
+		"\n"
+		"Nodes\n"
+		"NODE  TIER  FAULTS  HOT BELOW\n"
+		"   0  fast  189628    1000 ms\n"
+		"   1  slow       0          -\n"
+		"\n"
+		"None\n"
+		"nothing there\n";
+	FILE *to;
+	struct out *out = begin(OUT_TEXT, false, &to);
+
+	sample(out);
+	assert_int_equal(out_flush(out, views), 0);
+	end(out, to);
+	assert_string_equal(text, golden);
+	free(text);
+}
+
+static void json_parses_and_keeps_all(void **state)
+{
+	struct json_object *doc, *v;
+	FILE *to;
+	struct out *out = begin(OUT_JSON, false, &to);
+
+	sample(out);
+	out_u64(out, "largest", UINT64_MAX);
+	out_s64(out, "smallest", INT64_MIN);
+	out_double(out, "no_number", 0.0 / 0.0);
+	out_str(out, "odd", "a\xff\"\\\n\033z");
+	assert_int_equal(out_flush(out, views), 0);
+	end(out, to);
+	doc = json_tokener_parse(text);
+	assert_non_null(doc);
+	assert_true(json_object_object_get_ex(doc, "largest", &v));
+	assert_true(json_object_get_uint64(v) == UINT64_MAX);
+	assert_true(json_object_object_get_ex(doc, "smallest", &v));
+	assert_true(json_object_get_int64(v) == INT64_MIN);
+	assert_true(json_object_object_get_ex(doc, "no_number", &v));
+	assert_null(v);
+	assert_true(json_object_object_get_ex(doc, "odd", &v));
+	assert_string_equal(json_object_get_string(v), "a?\"\\\n?z");
+	assert_true(json_object_object_get_ex(doc, "nodes", &v));
+	assert_int_equal(json_object_array_length(v), 2);
+	json_object_put(doc);
+	free(text);
+}
+
+static void stream_is_a_line_each(void **state)
+{
+	FILE *to;
+	struct out *out = begin(OUT_JSON, false, &to);
+
+	out__set_stream(out, true);
+	sample(out);
+	assert_int_equal(out_flush(out, NULL), 0);
+	out_u64(out, "second", 2);
+	assert_int_equal(out_flush(out, NULL), 0);
+	end(out, to);
+	assert_ptr_equal(strchr(strchr(text, '\n') + 1, '\n'), text + strlen(text) - 1);
+	assert_non_null(strstr(text, "\n{\"second\":2}\n"));
+	free(text);
+}
+
+static void wide_tables_stay_in_80_columns(void **state)
+{
+	static const struct out_col cols[] = {
+		{ "/a", "AAAAAAAAAAAA", 0 }, { "/b", "BBBBBBBBBBBB", 0 }, { "/c", "CCCCCCCCCCCC", 0 },
+		{ "/d", "DDDDDDDDDDDD", 0 }, { "/help", "MEANING", 0 }, { 0 },
+	};
+	static const struct out_view wide[] = {
+		{ OUT_VIEW_TABLE, "/rows", NULL, cols, NULL, false }, { 0 },
+	};
+	FILE *to;
+	struct out *out = begin(OUT_TEXT, false, &to);
+
+	out_begin_array(out, "rows");
+	out_begin_object(out, NULL);
+	for (const char *key = "abcd"; *key; key++)
+		out_u64(out, (char[]){ *key, 0 }, 12345678901234567ULL);
+	out_str(out, "help", "many words that do not fit beside the numbers and are broken at spaces");
+	out_end(out);
+	out_end(out);
+	assert_int_equal(out_flush(out, wide), 0);
+	end(out, to);
+	assert_non_null(strstr(text, "12.3P"));
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (strlen(line) > 80)
+			fail_msg("%zu columns: %s", strlen(line), line);
+	free(text);
+}
+
+static void color_only_when_asked(void **state)
+{
+	FILE *to;
+	struct out *out = begin(OUT_TEXT, true, &to);
+
+	sample(out);
+	assert_int_equal(out_flush(out, views), 0);
+	end(out, to);
+	assert_non_null(strstr(text, "\033[1m"));
+	free(text);
+}
+
+static void terminal_is_safe(void **state)
+{
+	static const struct out_col cols[] = { { "/evil", "evil", 0 }, { 0 } };
+	static const struct out_view evil[] = { { OUT_VIEW_LINES, "", NULL, cols, NULL, false }, { 0 } };
+	FILE *to;
+	struct out *out = begin(OUT_TEXT, false, &to);
+
+	out_str(out, "evil", "a\033]0;owned\007b\xc2\x9b" "31m\xc3\xa9");
+	assert_int_equal(out_flush(out, evil), 0);
+	end(out, to);
+	assert_string_equal(text, "evil  a?]0;owned?b?31m\xc3\xa9\n");
+	free(text);
+}
+
+static void utf8(void **state)
+{
+	static const struct {
+		const char *text;
+		bool valid;
+	} cases[] = {
+		{ "", true }, { "plain", true }, { "\xc3\xa9", true }, { "\xe2\x82\xac", true },
+		{ "\xf0\x9f\x90\xa7", true }, { "\xff", false }, { "\xc3", false },
+		{ "\xc0\xaf", false }, { "\xe0\x80\x80", false }, { "\xed\xa0\x80", false },
+		{ "\xf4\x90\x80\x80", false }, { "\x80", false }, { "\xe2\x82", false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (out_utf8_valid(cases[i].text, false) != cases[i].valid)
+			fail_msg("case %zu", i);
+	assert_true(out_utf8_valid("a\nb", false));
+	assert_false(out_utf8_valid("a\nb", true));
+}
+
+static void formats(void **state)
+{
+	static const struct {
+		const char *key;
+		double value;
+		const char *want;
+	} cases[] = {
+		{ "x_bytes", 0, "0 B" }, { "x_bytes", 1023, "1023 B" }, { "x_bytes", 1024, "1.0 KiB" },
+		{ "x_bytes", 1099511627776.0, "1.0 TiB" }, { "x_ns", 999, "999 ns" },
+		{ "x_ns", 1500, "1.5 us" }, { "x_ns", 2e9, "2.0 s" }, { "x_ns", 3600e9, "1.0 h" },
+		{ "x_ns", 172800e9, "2.0 d" }, { "x_ms", 17, "17.0 ms" }, { "x_ratio", 0.5, "50.0 %" },
+		{ "x_pages_per_s", 250, "250 pages/s" }, { "x_mbps", 64, "64.0 MiB/s" },
+		{ "x", 3, "3.0" },
+	};
+	char buf[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct json_object *v = json_object_new_double(cases[i].value);
+
+		out_format(cases[i].key, v, false, true, buf, sizeof(buf));
+		assert_string_equal(buf, cases[i].want);
+		json_object_put(v);
+	}
+}
+
+/* Begin and end that do not match must not pass for a document. */
+static void broken_documents_fail(void **state)
+{
+	FILE *to;
+	struct out *out = begin(OUT_JSON, false, &to);
+
+	out_begin_object(out, "open");
+	assert_int_equal(out_flush(out, NULL), -ENOMEM);
+	out_end(out);
+	assert_int_equal(out_flush(out, NULL), -ENOMEM);
+	out_u64(out, "fine", 1);
+	assert_int_equal(out_flush(out, NULL), 0);
+	end(out, to);
+	assert_string_equal(text, "{\n  \"fine\": 1\n}\n");
+	free(text);
+}
+
+static void full_disk_is_told(void **state)
+{
+	FILE *to = fopen("/dev/full", "w");
+	struct out *out = out__new(to, OUT_JSON, false);
+
+	out_u64(out, "lost", 1);
+	assert_int_equal(out_flush(out, NULL), -ENOSPC);
+	out__free(out);
+	fclose(to);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_golden),
+		cmocka_unit_test(json_parses_and_keeps_all),
+		cmocka_unit_test(stream_is_a_line_each),
+		cmocka_unit_test(wide_tables_stay_in_80_columns),
+		cmocka_unit_test(color_only_when_asked),
+		cmocka_unit_test(terminal_is_safe),
+		cmocka_unit_test(utf8),
+		cmocka_unit_test(formats),
+		cmocka_unit_test(broken_documents_fail),
+		cmocka_unit_test(full_disk_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+/* tierctl list: policies that can be loaded by name. */
+#include <string.h>
+
+#include "emit.h"
+
+static const struct out_col cols[] = {
+	{ "/name", "POLICY", 0 }, { "/in_force", "IN FORCE", 0 }, { "/abi_version", "ABI", OUT_NO_UNIT },
+	{ "/ops", "OPS", 0 }, { "/path", "OBJECT", 0 }, { "/error", "UNUSABLE", OUT_OPTIONAL }, { 0 },
+};
+
+static const struct out_view views[] = {
+	{ OUT_VIEW_TABLE, "/policies", NULL, cols, "no policy found", false },
+	{ 0 },
+};
+
+static void emit_policy(struct out *out, const struct tier_policy_info *info, const char *active)
+{
+	out_begin_object(out, NULL);
+	out_str(out, "name", info->name);
+	out_bool(out, "in_force", *active && !strcmp(active, info->name));
+	out_u64(out, "abi_version", info->abi_version);
+	out_begin_array(out, "ops");
+	for (unsigned int i = 0; i < info->nr_ops; i++)
+		out_str(out, NULL, info->ops[i]);
+	out_end(out);
+	out_str(out, "path", info->path);
+	out_str(out, "error", info->error);
+	out_end(out);
+}
+
+static int run(struct tierctl *t, const struct args *args)
+{
+	struct tier_policy_info **infos;
+	struct tier_status *status;
+	char active[TIER_NAME_LEN] = "";
+	unsigned int nr;
+	int code;
+
+	/* The list is of use without the right to look at what is in force. */
+	if (!tier_status__read(t->ctx, &status)) {
+		memcpy(active, status->policy, sizeof(active));
+		tier_status__free(status);
+	}
+	if (tier_policy__list(t->ctx, &infos, &nr))
+		return failure_ctx(t);
+	out_begin_array(t->out, "directories");
+	for (unsigned int i = 0; tier_policy__dir(t->ctx, i); i++)
+		out_str(t->out, NULL, tier_policy__dir(t->ctx, i));
+	out_end(t->out);
+	out_begin_array(t->out, "policies");
+	for (unsigned int i = 0; i < nr; i++)
+		emit_policy(t->out, infos[i], active);
+	out_end(t->out);
+	code = show(t, views);
+	if (!code && !nr)
+		for (unsigned int i = 0; tier_policy__dir(t->ctx, i); i++)
+			note(t, "looked in %s", tier_policy__dir(t->ctx, i));
+	tier_policy_list__free(infos, nr);
+	return code;
+}
+
+const struct command cmd_list = {
+	.name = "list",
+	.group = "Look",
+	.summary = "policies that can be loaded by name",
+	.doc = "Lists every policy of the lookup directories, in order of lookup; an earlier directory "
+	"hides a later one. An object that cannot be used is listed with the reason.",
+	.examples = "  tierctl list\n",
+	.run = run,
+};

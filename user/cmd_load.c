@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/* tierctl load: put a policy in force and leave it there. */
+#include <string.h>
+
+#include "emit.h"
+
+enum { SET, DRY_RUN, NO_OBSERVER };
+
+static const struct opt opts[] = {
+	[SET] = { "set", 's', OPT_LIST, "NAME=VALUE", "start with this parameter value", 0, 0, NULL },
+	[DRY_RUN] = { "dry-run", 'n', OPT_FLAG, NULL,
+		"check everything, change nothing, list what would change", 0, 0, NULL },
+	[NO_OBSERVER] = { "no-observer", 0, OPT_FLAG, NULL,
+		"without the observer: no scan and migration counters", 0, 0, NULL },
+	{ 0 },
+};
+
+static bool is_saved_status(const char *word)
+{
+	size_t len = strlen(word);
+
+	return !strcmp(word, "-") || (len > 5 && !strcmp(word + len - 5, ".json"));
+}
+
+static int run(struct tierctl *t, const struct args *args)
+{
+	unsigned int flags = (args->opt[DRY_RUN].given ? TIER_DRY_RUN : 0) |
+			     (args->opt[NO_OBSERVER].given ? TIER_NO_OBSERVER : 0);
+	const char *policy = args->words[0];
+	struct tier_changes changes = { 0 };
+	struct settings s = { 0 };
+	char saved[4096];
+	int code;
+
+	code = settings_parse(t, &s, "--set", args->opt[SET].list, args->opt[SET].nr);
+	if (!code && is_saved_status(policy)) {
+		code = settings_from_status(t, &s, policy, saved, sizeof(saved));
+		policy = saved;
+	}
+	if (!code && tier_load(t->ctx, policy, s.set, s.nr, flags, &changes))
+		code = failure_ctx(t);
+	if (!code) {
+		out_str(t->out, "policy", policy);
+		out_bool(t->out, "dry_run", args->opt[DRY_RUN].given);
+		emit_changes(t->out, &changes);
+		code = show(t, args->opt[DRY_RUN].given ? view_changes : NULL);
+	}
+	settings_free(&s);
+	return code;
+}
+
+const struct command cmd_load = {
+	.name = "load",
+	.args = "POLICY|FILE.bpf.o|STATUS.json",
+	.group = "Change what is in force",
+	.summary = "put a policy in force; it stays when tierctl ends",
+	.doc = "Puts a policy in force. POLICY is a name that 'tierctl list' shows, FILE.bpf.o an "
+	"object of your own, STATUS.json (or - for standard input) what 'tierctl status --json' "
+	"printed: the same policy with the same parameters.\n\n"
+	"Inserts the kernel module and switches memory tiering mode on if need be; 'tierctl "
+	"unload' puts both back. The policy stays in force after tierctl has ended: its link is "
+	"pinned. If anything fails, everything is as before.",
+	.examples =
+	"  tierctl load fixed --set hot_threshold_ms=200\n"
+	"  tierctl load ./policy_mine.bpf.o --dry-run\n"
+	"  tierctl status --json > saved.json; tierctl load saved.json\n",
+	.opts = opts,
+	.min_words = 1,
+	.max_words = 1,
+	.words = WORDS_POLICY,
+	.run = run,
+};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The table of commands: one row each, in the order in which help lists them. */
+#include "tierctl.h"
+
+#define COMMANDS(X) \
+	X(load) X(swap) X(set) X(unload) X(clean) \
+	X(status) X(stats) X(get) X(list) X(info) \
+	X(version) X(help)
+
+#define DECLARE(name) extern const struct command cmd_##name;
+COMMANDS(DECLARE)
+
+#define ROW(name) &cmd_##name,
+const struct command *const tierctl_commands[] = { COMMANDS(ROW) NULL };
