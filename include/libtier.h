@@ -131,6 +131,8 @@ struct tier_param_info {
 	__u64 max;
 	__u64 def;		/* default */
 	__u32 needs;		/* TIER_NEED_* that a non-zero value switches on */
+	__u32 auto_needs;	/* the same, but for value 2 only if the scan stamp wraps .. */
+	__u32 auto_below_ms;	/* .. within less than this */
 };
 
 struct tier_prog_info {

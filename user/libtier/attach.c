@@ -309,7 +309,7 @@ static int do_load(struct tier_ctx *ctx, void *arg, struct tier_changes *changes
 	values = object.params ? bpf_map__initial_value(object.params, &size) : NULL;
 	if (!err)
 		err = tier_params_apply(ctx, object.info, bpf_object__btf(object.obj),
-					args->settings, args->nr_settings, values, size, &needs);
+					args->settings, args->nr_settings, values, size, 0, &needs);
 	if (err)
 		goto out;
 	report(&journal, &env, object.info, args, changes);

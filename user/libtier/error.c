@@ -47,19 +47,22 @@ static int find_dirs(struct tier_ctx *ctx)
 			return err;
 	}
 
-	len = readlink("/proc/self/exe", ctx->exe_dir, sizeof(ctx->exe_dir) - 1);
+	len = readlink("/proc/self/exe", ctx->base_dir, sizeof(ctx->base_dir) - 1);
 	if (len <= 0)
 		return 0;
-	ctx->exe_dir[len] = '\0';
-	slash = strrchr(ctx->exe_dir, '/');
-	if (slash)
-		*slash = '\0';
+	ctx->base_dir[len] = '\0';
+	/* bin/tierctl: what belongs to it lies beside bin. */
+	for (int i = 0; i < 2; i++) {
+		slash = strrchr(ctx->base_dir, '/');
+		if (slash)
+			*slash = '\0';
+	}
 
-	snprintf(path, sizeof(path), "%s/../lib/tierctl", ctx->exe_dir);
+	snprintf(path, sizeof(path), "%s/lib/tierctl", ctx->base_dir);
 	err = add_dir(ctx, path);
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "%s/../bpf", ctx->exe_dir);
+	snprintf(path, sizeof(path), "%s/bpf", ctx->base_dir);
 	return add_dir(ctx, path);
 }
 

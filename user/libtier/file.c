@@ -189,7 +189,7 @@ int tier_open_trusted(struct tier_ctx *ctx, const char *what, const char *path)
 		close(fd);
 		snprintf(hint, sizeof(hint),
 			 "Run chown root:root and chmod go-w on it (or on a copy), or say "
-			 "that you trust it anyway with --allow-unsafe-files.");
+			 "that you trust it anyway: TIERCTL_ALLOW_UNSAFE_FILES=1.");
 		return tier_fail(ctx, TIER_CLASS_PERMISSION, -EPERM, hint,
 				 "open %s %s: others than root may write it (owner uid %u, mode %03o)",
 				 what, path, st.st_uid, st.st_mode & 0777);

@@ -40,7 +40,7 @@ struct tier_ctx {
 
 	char run_dir[64];
 	char pin_dir[64];
-	char exe_dir[PATH_MAX];
+	char base_dir[PATH_MAX];	/* parent of the executable's directory */
 	char **dirs;			/* where policies are looked for */
 	unsigned int nr_dirs;
 	int lock_fd;
@@ -143,10 +143,11 @@ int tier_params_check(struct tier_ctx *ctx, const char *policy,
 		      const struct tier_param_info *params, unsigned int nr_params,
 		      const struct tier_setting *setting, unsigned int *index,
 		      __u64 *value);
-/* Applies settings to a value image and returns the needs of the non-zero values. */
+/* Applies settings to a value image; @needs: what the values in force then need. */
 int tier_params_apply(struct tier_ctx *ctx, const struct tier_policy_info *info,
 		      const struct btf *btf, const struct tier_setting *settings,
-		      unsigned int nr, void *values, size_t size, __u32 *needs);
+		      unsigned int nr, void *values, size_t size, int stamp_wrap_ms,
+		      __u32 *needs);
 /* Offset of variable @name in section @section; negative errno if absent. */
 int tier_btf_var(const struct btf *btf, const char *section, const char *name,
 		 unsigned int *size);
@@ -162,6 +163,7 @@ int tier_object_load(struct tier_ctx *ctx, struct tier_object *object);
 /* Hands the ops table to the kernel: after this the map can be attached or swapped in. */
 int tier_object_register(struct tier_ctx *ctx, struct tier_object *object);
 int tier_set_rodata(struct bpf_object *obj, const char *name, __u64 value);
+int tier_set_machine(struct bpf_object *obj, const struct tier_env *env);
 int tier_size_maps(struct tier_ctx *ctx, struct bpf_object *obj, const struct tier_env *env,
 		   bool pin);
 

@@ -68,7 +68,7 @@ int tier_module_find(struct tier_ctx *ctx, char *path, size_t size)
 		if (!access(path, F_OK))
 			return 0;
 	}
-	if ((size_t)snprintf(path, size, "%s/../kmod/%s/" TIER_MODULE ".ko", ctx->exe_dir,
+	if ((size_t)snprintf(path, size, "%s/kmod/%s/" TIER_MODULE ".ko", ctx->base_dir,
 			     uts.release) < size && !access(path, F_OK))
 		return 0;
 	path[0] = '\0';

@@ -94,8 +94,7 @@ int tier_observer_attach(struct tier_ctx *ctx, const struct tier_env *env)
 		err = ctx->err;
 		goto out;
 	}
-	err = tier_set_rodata(obj, "tier_nr_nodes", env->nr_nodes) ?:
-	      tier_set_rodata(obj, "tier_top_nodes", env->top_nodes);
+	err = tier_set_machine(obj, env);
 	if (err) {
 		tier_fail(ctx, TIER_CLASS_FAILED, err, NULL, "set the constants of %s: %s", path,
 			  strerror(-err));
@@ -105,8 +104,7 @@ int tier_observer_attach(struct tier_ctx *ctx, const struct tier_env *env)
 	if (err)
 		goto out;
 	bpf_object__for_each_program(prog, obj)
-		if (!target_exists(ctx, prog))
-			bpf_program__set_autoload(prog, false);
+		bpf_program__set_autoload(prog, target_exists(ctx, prog));
 
 	tier_libbpf_begin(ctx);
 	err = bpf_object__load(obj);

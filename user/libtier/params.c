@@ -11,6 +11,7 @@
 
 #define PARAM_TAG	"tier.param:"	/* MIN:MAX:UNIT:HELP */
 #define NEED_TAG	"tier.need:"	/* TIER_NEED_* bits */
+#define AUTO_TAG	"tier.autoneed:"	/* BITS:BELOW_WRAP_MS */
 
 int tier_btf_var(const struct btf *btf, const char *section, const char *name,
 		 unsigned int *size)
@@ -136,6 +137,39 @@ static int param_cmp(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static int parse_need(const char *tag, bool automatic, struct tier_param_info *param)
+{
+	__u64 needs, below = 0;
+	char field[32];
+
+	if (automatic) {
+		tag = tag_field(tag, field, sizeof(field));
+		if (!tag || tier_parse_u64(tag, &below) || below > UINT32_MAX)
+			return -EINVAL;
+		tag = field;
+	}
+	if (tier_parse_u64(tag, &needs) || needs & ~(__u64)TIER_POLICY_FLAGS_ALL)
+		return -EINVAL;
+	if (automatic) {
+		param->auto_needs |= needs;
+		param->auto_below_ms = below;
+	} else {
+		param->needs |= needs;
+	}
+	return 0;
+}
+
+/* What a parameter at this value asks of the fault record. */
+static __u32 needs_of(const struct tier_param_info *param, __u64 value, int stamp_wrap_ms)
+{
+	__u32 needs = value ? param->needs : 0;
+
+	if (value == 1 || (value == 2 && stamp_wrap_ms > 0 &&
+			   (__u32)stamp_wrap_ms < param->auto_below_ms))
+		needs |= param->auto_needs;
+	return needs;
+}
+
 static int each_tag(const struct btf *btf, struct tier_policy_info *info, const char *prefix,
 		    const void *values, size_t size)
 {
@@ -143,7 +177,6 @@ static int each_tag(const struct btf *btf, struct tier_policy_info *info, const 
 		const struct btf_type *type = btf__type_by_id(btf, id), *var;
 		struct tier_param_info *param;
 		const char *tag;
-		__u64 needs;
 		int err;
 
 		if (!btf_is_decl_tag(type) || btf_decl_tag(type)->component_idx != -1)
@@ -160,9 +193,8 @@ static int each_tag(const struct btf *btf, struct tier_policy_info *info, const 
 			continue;
 		}
 		param = find_param(info, btf__name_by_offset(btf, var->name_off));
-		if (!param || tier_parse_u64(tag, &needs) || needs & ~(__u64)TIER_POLICY_FLAGS_ALL)
+		if (!param || parse_need(tag, !strcmp(prefix, AUTO_TAG), param))
 			return -EINVAL;
-		param->needs |= needs;
 	}
 	return 0;
 }
@@ -177,7 +209,8 @@ int tier_params_read_info(const struct btf *btf, struct tier_policy_info *info,
 		return err;
 	if (info->nr_params)
 		qsort(info->params, info->nr_params, sizeof(*info->params), param_cmp);
-	return each_tag(btf, info, NEED_TAG, values, size);
+	return each_tag(btf, info, NEED_TAG, values, size) ?:
+	       each_tag(btf, info, AUTO_TAG, values, size);
 }
 
 void tier_param_info_free(struct tier_param_info *params, unsigned int nr)
@@ -285,7 +318,8 @@ static int store(const struct btf *btf, const char *name, __u64 value, void *val
 
 int tier_params_apply(struct tier_ctx *ctx, const struct tier_policy_info *info,
 		      const struct btf *btf, const struct tier_setting *settings,
-		      unsigned int nr, void *values, size_t size, __u32 *needs)
+		      unsigned int nr, void *values, size_t size, int stamp_wrap_ms,
+		      __u32 *needs)
 {
 	__u64 value[64];
 	unsigned int index[64];
@@ -320,8 +354,7 @@ int tier_params_apply(struct tier_ctx *ctx, const struct tier_policy_info *info,
 		for (unsigned int j = 0; j < nr; j++)
 			if (index[j] == i)
 				now = value[j];
-		if (now)
-			*needs |= info->params[i].needs;
+		*needs |= needs_of(&info->params[i], now, stamp_wrap_ms);
 	}
 	return 0;
 }

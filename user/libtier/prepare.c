@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -31,6 +32,25 @@ int tier_set_rodata(struct bpf_object *obj, const char *name, __u64 value)
 		return -EINVAL;
 	memcpy(data + offset, bytes == 4 ? (void *)&value32 : (void *)&value, bytes);
 	return 0;
+}
+
+/* What programs of ours know of the machine. */
+int tier_set_machine(struct bpf_object *obj, const struct tier_env *env)
+{
+	struct timespec tick = {};
+	/* -1 of a module that is not there yet: 0 says unknown to the programs. */
+	__u64 bits = env->stamp_bits < 0 ? 0 : env->stamp_bits;
+
+	/* The coarse clock moves once a jiffy: that is the kernel's HZ. */
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	return tier_set_rodata(obj, "tier_nr_nodes", env->nr_nodes) ?:
+	       tier_set_rodata(obj, "tier_top_nodes", env->top_nodes) ?:
+	       tier_set_rodata(obj, "tier_stamp_bits", bits) ?:
+	       tier_set_rodata(obj, "tier_stamp_shift", bits ? env->stamp_shift : 0) ?:
+	       tier_set_rodata(obj, "tier_stamp_unit_ms", bits ? env->stamp_unit_ms : 1) ?:
+	       tier_set_rodata(obj, "tier_stamp_wrap_ms", bits ? env->stamp_wrap_ms : 0) ?:
+	       tier_set_rodata(obj, "tier_page_shift", __builtin_ctzl(sysconf(_SC_PAGESIZE))) ?:
+	       tier_set_rodata(obj, "tier_hz", tick.tv_nsec ? 1000000000 / tick.tv_nsec : 0);
 }
 
 /* Four times as many regions as the machine's memory fills, as a power of two. */
@@ -113,7 +133,7 @@ int tier_object_prepare(struct tier_ctx *ctx, struct tier_object *object,
 
 	values = object->params ? bpf_map__initial_value(object->params, &size) : NULL;
 	err = tier_params_apply(ctx, object->info, bpf_object__btf(object->obj), settings,
-				nr_settings, values, size, &needs);
+				nr_settings, values, size, env->stamp_wrap_ms, &needs);
 	if (err)
 		return err;
 	if (needs & ~object->info->flags) {
@@ -122,12 +142,7 @@ int tier_object_prepare(struct tier_ctx *ctx, struct tier_object *object,
 			return err;
 	}
 
-	err = tier_set_rodata(object->obj, "tier_nr_nodes", env->nr_nodes) ?:
-	      tier_set_rodata(object->obj, "tier_top_nodes", env->top_nodes) ?:
-	      tier_set_rodata(object->obj, "tier_stamp_shift", env->stamp_shift) ?:
-	      tier_set_rodata(object->obj, "tier_stamp_bits", env->stamp_bits) ?:
-	      tier_set_rodata(object->obj, "tier_stamp_unit_ms", env->stamp_unit_ms) ?:
-	      tier_set_rodata(object->obj, "tier_stamp_wrap_ms", env->stamp_wrap_ms);
+	err = tier_set_machine(object->obj, env);
 	if (err)
 		return tier_fail(ctx, TIER_CLASS_FAILED, err,
 				 "Build it with the headers of this tierctl.",

@@ -206,12 +206,15 @@ static int store_live(struct tier_ctx *ctx, struct tier_live *live,
 		      const struct tier_setting *settings, unsigned int nr, __u32 flags)
 {
 	__u32 needs, missing;
-	char hint[160];
-	int err;
+	char hint[160], text[32];
+	int err, wrap_ms = 0;
+
+	if (tier_module_text("stamp_wrap_ms", text, sizeof(text)) > 0)
+		wrap_ms = strtol(text, NULL, 10);
 
 	/* "default" in the live info is the value in force: needs are judged on that. */
 	err = tier_params_apply(ctx, live->info, live->btf, settings, nr, live->values,
-				live->size, &needs);
+				live->size, wrap_ms, &needs);
 	if (err)
 		return err;
 	missing = needs & ~flags;
