@@ -62,7 +62,8 @@ enum out_view_kind {
 enum out_col_flags {
 	OUT_ZERO_DASH = 1U << 0,	/* 0 means "none": show "-" */
 	OUT_OPTIONAL = 1U << 1,		/* LINES: no line; TABLE: no column if absent, null or "" everywhere */
-	OUT_NO_UNIT = 1U << 2,		/* TABLE: the title says the unit */
+	OUT_NO_UNIT = 1U << 2,		/* the title says the unit */
+	OUT_EMPTY = 1U << 3,		/* absent, null or "" is left empty, not "-" */
 };
 
 struct out_col {

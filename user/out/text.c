@@ -66,7 +66,7 @@ static void cell(const struct out_col *col, struct json_object *row, bool compac
 
 	if (is_blank(v) ||
 	    (col->flags & OUT_ZERO_DASH && is_number(v) && json_object_get_double(v) == 0)) {
-		snprintf(buf, size, "-");
+		snprintf(buf, size, "%s", col->flags & OUT_EMPTY ? "" : "-");
 		return;
 	}
 	out_format(last_word(col->path), v, compact, unit && !(col->flags & OUT_NO_UNIT), buf, size);
