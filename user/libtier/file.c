@@ -172,7 +172,7 @@ int tier_open_trusted(struct tier_ctx *ctx, const char *what, const char *path)
 	if (fd < 0) {
 		int err = -errno;
 
-		return tier_fail(ctx, err == -EACCES ? TIER_CLASS_PERMISSION : TIER_CLASS_FAILED,
+		return tier_fail(ctx, err == -EACCES ? TIER_CLASS_PERMISSION : TIER_CLASS_USAGE,
 				 err, err == -ENOENT ? "Check the path; `tierctl list` shows the "
 				 "policies at hand." : NULL,
 				 "open %s %s: %s", what, path, strerror(-err));

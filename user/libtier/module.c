@@ -92,6 +92,7 @@ static int insert_failed(struct tier_ctx *ctx, int err, const char *path)
 		       "--import), or boot without module.sig_enforce and Secure Boot.";
 		break;
 	case ENOEXEC:
+		class = TIER_CLASS_UNSUPPORTED;
 		said = "made for another kernel (version magic), or no module at all";
 		hint = "Build it against the running kernel: make kmod KREL=$(uname -r).";
 		break;
@@ -101,11 +102,13 @@ static int insert_failed(struct tier_ctx *ctx, int err, const char *path)
 		       "this root has CAP_SYS_MODULE (containers do not).";
 		break;
 	case ENOENT:
+		class = TIER_CLASS_UNSUPPORTED;
 		said = "it needs a symbol that this kernel does not have";
 		hint = "Build it against the running kernel: make kmod KREL=$(uname -r); the "
 		       "kernel log names the symbol.";
 		break;
 	case EINVAL:
+		class = TIER_CLASS_UNSUPPORTED;
 		hint = "Its types (BTF) do not fit the running kernel, or its parameters are "
 		       "wrong: rebuild it, and see the kernel log.";
 		break;
@@ -123,7 +126,7 @@ int tier_module_insert(struct tier_ctx *ctx)
 
 	if (tier_module_find(ctx, path, sizeof(path))) {
 		uname(&uts);
-		return tier_fail(ctx, TIER_CLASS_FAILED, -ENOENT,
+		return tier_fail(ctx, TIER_CLASS_UNSUPPORTED, -ENOENT,
 				 "Build it with make kmod, then sudo make install.",
 				 "find module " TIER_MODULE ".ko for kernel %s: neither in "
 				 "/lib/modules/%s/updates nor in the build tree",

@@ -40,7 +40,7 @@ int tier_object_find(struct tier_ctx *ctx, const char *policy, char *path, size_
 		if (!access(path, F_OK))
 			return 0;
 	}
-	return tier_fail(ctx, TIER_CLASS_FAILED, -ENOENT,
+	return tier_fail(ctx, TIER_CLASS_USAGE, -ENOENT,
 			 "`tierctl list` shows the policies at hand; a file of your own is named "
 			 "by its path (./NAME.bpf.o).",
 			 "find policy \"%s\": no policy_%s.bpf.o in %s%s", policy, policy,
