@@ -9,12 +9,29 @@
 #include <linux/topology.h>
 #include <linux/vmstat.h>
 
-/* Ids in decisions.def: an enum value that is not in there is a bad verdict. */
+/*
+ * Sets of decisions as bit masks, all constants: the known ones, any other value
+ * being a bad verdict, and the ones that pgpromote_candidate or its companion
+ * counts.
+ */
+static __always_inline u32 known_decisions(void)
+{
 #define TIER_DECISION(id, verdict, sym, name, cause) | BIT(id)
-static const u32 known_decisions = 0
+	return 0
 #include <tier/decisions.def>
-	;
+		;
 #undef TIER_DECISION
+}
+
+static __always_inline u32 counted_decisions(void)
+{
+#define TIER_DECISION(id, verdict, sym, name, cause) \
+	| (tier_decision_is_candidate(id) ? BIT(id) : 0)
+	return BIT(TIER_PROMOTE_ROOM)
+#include <tier/decisions.def>
+		;
+#undef TIER_DECISION
+}
 
 /*
  * Where the hook sends the CPU to impose a verdict: should_numa_migrate_memory()
@@ -232,7 +249,7 @@ static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, str
 
 	tier_event(POLICY_CALLS);
 	decision = ops->promote(&fault, folio);
-	if (unlikely(decision >= TIER_NR_DECISIONS || !(known_decisions & BIT(decision)))) {
+	if (unlikely(decision >= TIER_NR_DECISIONS || !(known_decisions() & BIT(decision)))) {
 		tier_policy_bad_verdict(ops, decision);
 		return TIER_VERDICT_KERNEL;
 	}
@@ -243,15 +260,17 @@ static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, str
 		return TIER_VERDICT_KERNEL;
 	}
 
-	restamp(folio, folio_flags, now);
-	if (decision == TIER_PROMOTE_ROOM || tier_decision_is_candidate(decision))
-		count_candidate(dst_nid, decision, fault.nr_pages);
+	/* From here on out of the record, which costs less than registers kept over the call. */
+	restamp(folio, folio_flags, fault.now_ms);
+	if (counted_decisions() & BIT(decision))
+		count_candidate(fault.dst_nid, decision, fault.nr_pages);
 	if (decision >= TIER_FIRST_REJECT) {
 		tier_event(REJECT_VERDICTS);
 		return TIER_VERDICT_REJECT;
 	}
 	cap_pages = READ_ONCE(tier_promote_cap_pages_per_s);
-	if (unlikely(cap_pages) && !within_cap(dst_nid, fault.nr_pages, now, cap_pages)) {
+	if (unlikely(cap_pages) &&
+	    !within_cap(fault.dst_nid, fault.nr_pages, fault.now_ms, cap_pages)) {
 		tier_event(CAPPED);
 		return TIER_VERDICT_REJECT;
 	}
@@ -262,10 +281,11 @@ static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, str
 /*
  * should_numa_migrate_memory(p, folio, src_nid, dst_cpu), page-table lock held.
  * Where that lock is a spinlock, preemption is off and we are an RCU reader as
- * it is.
+ * it is. No stack protector: no array on this stack, and it is the fast path.
  */
-void notrace tier_hook_promote(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
-			       struct ftrace_regs *fregs)
+void notrace __no_stack_protector
+tier_hook_promote(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
+		  struct ftrace_regs *fregs)
 {
 	int src_nid = (int)ftrace_regs_get_argument(fregs, 2);
 	int dst_nid = cpu_to_node((int)ftrace_regs_get_argument(fregs, 3));
