@@ -42,29 +42,39 @@ done
 
 command -v dpkg-query >/dev/null || die "this is not Debian; install by hand:" $wanted
 
-# What is there, one "name version" a line. A name may be provided by another
-# package (pkg-config by pkgconf): that counts with no version.
-present=$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Version} ${Provides}\n' |
-	awk '$1 == "installed" {
-		print $2, $3
-		for (i = 4; i <= NF; i++)
-			if ($i ~ /^[a-z0-9]/) { sub(/,$/, "", $i); print $i, "-" }
-	}')
-
+# Wanted packages that are absent ("name - least") or whose version matters ("name
+# version least"). A name may be provided by another package (pkg-config by pkgconf).
 missing=
 newer=
-for want in $wanted; do
-	name=${want%%>=*}
-	least=${want#"$name"}
-	least=${least#>=}
-	have=$(echo "$present" | awk -v n="$name" '$1 == n { print $2; exit }')
-	if [ -z "$have" ]; then
-		:
-	elif [ -z "$least" ] || dpkg --compare-versions "$have" ge "$least"; then
-		continue
+while read -r name have least; do
+	[ -n "$name" ] || continue
+	if [ -z "$least" ]; then
+		missing="$missing $name"
+	elif [ "$have" = - ] || dpkg --compare-versions "$have" lt "$least"; then
+		newer="$newer $name"
 	fi
-	[ -z "$least" ] && missing="$missing $name" || newer="$newer $name"
-done
+done <<LIST
+$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Version} ${Provides}\n' |
+	awk -v wanted="$wanted" '
+		$1 == "installed" {
+			have[$2] = $3
+			for (i = 4; i <= NF; i++) {
+				sub(/,$/, "", $i)
+				if (!($i in have))
+					have[$i] = "-"
+			}
+		}
+		END {
+			n = split(wanted, want)
+			for (i = 1; i <= n; i++) {
+				split(want[i], part, ">=")
+				if (!(part[1] in have))
+					print part[1], "-", part[2]
+				else if (part[2] != "")
+					print part[1], have[part[1]], part[2]
+			}
+		}')
+LIST
 [ -n "$missing$newer" ] || exit 0
 
 release=$(. /etc/os-release && echo "${ID:-} ${VERSION_ID:-}")

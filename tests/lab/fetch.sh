@@ -152,6 +152,11 @@ if ! [ -e "$tree/.whole" ]; then
 	root=$work/tree
 	kdir=$root/usr/src/linux-headers-$release
 	[ -r "$root/boot/vmlinuz-$release" ] || die "$real holds no boot/vmlinuz-$release"
+	# From Debian 13 on the modules are packed under /usr/lib.
+	if [ -d "$root/usr/lib/modules" ] && [ ! -e "$root/lib/modules" ]; then
+		mkdir -p "$root/lib"
+		ln -s ../usr/lib/modules "$root/lib/modules"
+	fi
 	[ -d "$root/lib/modules/$release" ] || die "$real holds no lib/modules/$release"
 	[ -r "$kdir/Makefile" ] || die "linux-headers-$release holds no build directory"
 	# The headers name the common part by its installed place; name it from
@@ -162,7 +167,8 @@ if ! [ -e "$tree/.whole" ]; then
 	if grep -q '^include /' "$kdir/Makefile"; then
 		die "the headers of $release refer to an absolute path: $(grep '^include /' "$kdir/Makefile")"
 	fi
-	ln -sfn "../../../usr/src/linux-headers-$release" "$root/lib/modules/$release/build"
+	ln -sfn "$(realpath --relative-to="$root/lib/modules/$release" "$kdir")" \
+		"$root/lib/modules/$release/build"
 	rm -f "$root/lib/modules/$release/source"
 	# A tree counts only with this mark, which is made last.
 	echo "$release" >"$root/.whole"
