@@ -11,7 +11,7 @@ static const struct out_col node_cols[] = {
 	{ "/size_bytes", "SIZE", 0 }, { "/free_bytes", "FREE", 0 },
 	{ "/watermark_low_bytes", "LOW", 0 }, { "/watermark_high_bytes", "HIGH", 0 },
 	{ "/watermark_promo_bytes", "PROMO", OUT_OPTIONAL },
-	{ "/demotion_targets", "DEMOTES TO", OUT_OPTIONAL }, { "/unreclaimable", "GIVEN UP", 0 }, { 0 },
+	{ "/demotion_targets", "DOWN TO", OUT_OPTIONAL }, { "/unreclaimable", "STUCK", 0 }, { 0 },
 };
 
 static const struct out_col speed_cols[] = {
@@ -150,10 +150,10 @@ const struct command cmd_topo = {
 	.group = "Look",
 	.summary = "nodes, tiers, sizes, watermarks, demotion targets",
 	.doc = "Shows each node with its tier, CPUs, size, free memory, watermarks (LOW wakes kswapd, "
-	"HIGH is where it stops, PROMO where it stops in memory tiering mode), whether kswapd has "
-	"given up on it, and where its pages are demoted to (by the kernel's rule: the nearest nodes "
-	"of the next slower tier); then distances and, where the firmware tells, latency and "
-	"bandwidth.",
+	"HIGH is where it stops, PROMO where it stops in memory tiering mode), where its pages are "
+	"demoted to (by the kernel's rule: the nearest nodes of the next slower tier) and whether "
+	"kswapd has given up on it (STUCK); then distances and, where the firmware tells, latency "
+	"and bandwidth.",
 	.examples = "  tierctl topo\n",
 	.run = run,
 };

@@ -16,11 +16,11 @@ void emit_changes(struct out *out, const struct tier_changes *changes)
 }
 
 static const struct out_col change_cols[] = {
-	{ "/what", "WHAT", 0 }, { "/from", "FROM", 0 }, { "/to", "TO", 0 }, { 0 },
+	{ "/what", "", 0 }, { "/from", "from", 0 }, { "/to", "to", 0 }, { 0 },
 };
 
 const struct out_view view_changes[] = {
-	{ OUT_VIEW_TABLE, "/changes", NULL, change_cols, "nothing would change", false },
+	{ OUT_VIEW_ITEMS, "/changes", NULL, change_cols, "nothing would change", false },
 	{ 0 },
 };
 

@@ -191,6 +191,8 @@ int out_flush(struct out *out, const struct out_view *views)
 	}
 	if (out->format == OUT_JSON)
 		err = out_json__print(out->to, out->open[0], out->stream);
+	else if (out->format != OUT_TEXT)
+		err = out_openmetrics__print(out->to, out->open[0], out->format == OUT_PROMETHEUS);
 	else
 		err = views ? out_text__print(out->to, out->open[0], views, out->color) : 0;
 	if (!err && (fflush(out->to) || ferror(out->to)))

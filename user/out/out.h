@@ -25,6 +25,8 @@ struct json_object;
 enum out_format {
 	OUT_TEXT = 0,
 	OUT_JSON = 1,
+	OUT_OPENMETRICS = 2,	/* array "families" of the document */
+	OUT_PROMETHEUS = 3,	/* the same in the older text format */
 };
 
 /* @stream: one document after the other; JSON then takes one line each. */
@@ -57,6 +59,8 @@ enum out_view_kind {
 	OUT_VIEW_TABLE = 2,	/* array of objects: one row each; an object: one row */
 	OUT_VIEW_MAP = 3,	/* object with keys of its own: one "key  value" line each */
 	OUT_VIEW_TEXT = 4,	/* string: wrapped paragraph */
+	OUT_VIEW_ITEMS = 5,	/* array of objects: first column as a line, the rest as
+				 * "title  value" lines below it */
 };
 
 enum out_col_flags {
@@ -77,7 +81,7 @@ struct out_view {
 	const char *path;	/* JSON pointer, "" is the document */
 	const char *title;	/* heading, or NULL */
 	const struct out_col *cols;	/* ends with a NULL path */
-	const char *empty;	/* TABLE, MAP: sentence if there are no rows; NULL: show nothing */
+	const char *empty;	/* TABLE, ITEMS, MAP: sentence if there are no rows; NULL: show nothing */
 	bool no_header;		/* TABLE: without column titles */
 };
 
@@ -106,6 +110,7 @@ void out_clean(const char *text, char *buf, size_t size);
 
 /* For renderers only. */
 int out_text__print(FILE *to, struct json_object *doc, const struct out_view *views, bool color);
+int out_openmetrics__print(FILE *to, struct json_object *doc, bool prometheus);
 int out_json__print(FILE *to, struct json_object *doc, bool stream);
 
 #endif /* TIER_OUT_H */

@@ -78,16 +78,29 @@ static void heading(FILE *to, const char *title, bool color)
 		fprintf(to, "%s%s%s\n", color ? BOLD : "", title, color ? PLAIN : "");
 }
 
+/* Bytes and columns of the next word, or of what one line can hold of it. */
+static size_t next_word(const char *text, size_t room, size_t *wide)
+{
+	size_t len = 0;
+
+	for (*wide = 0; text[len] && text[len] != ' ' && text[len] != '\n'; len++) {
+		if ((text[len] & 0xc0) == 0x80)
+			continue;
+		if (*wide == room)
+			break;
+		++*wide;
+	}
+	return len;
+}
+
 /* @text from column @indent on, broken at spaces; newlines are kept. */
 static void wrapped(FILE *to, const char *text, size_t indent)
 {
 	size_t at = indent;
 
 	while (*text) {
-		size_t word = strcspn(text, " \n"), wide = 0;
+		size_t wide, word = next_word(text, WIDTH - indent, &wide);
 
-		for (size_t i = 0; i < word; i++)
-			wide += (text[i] & 0xc0) != 0x80;
 		if (at > indent && at + 1 + wide > WIDTH) {
 			fprintf(to, "\n%*s", (int)indent, "");
 			at = indent;
@@ -102,27 +115,46 @@ static void wrapped(FILE *to, const char *text, size_t indent)
 			fprintf(to, "\n%*s", (int)indent, "");
 			at = indent;
 		}
-		if (*text)
+		if (*text == ' ' || *text == '\n')
 			text++;
 	}
 	fputc('\n', to);
 }
 
-static void print_lines(FILE *to, const struct out_view *view, struct json_object *obj)
+static void print_lines(FILE *to, const struct out_col *cols, struct json_object *obj,
+			int indent)
 {
 	char buf[4096];
 	size_t wide = 0;
 
-	for (const struct out_col *c = view->cols; c->path; c++)
+	for (const struct out_col *c = cols; c->path; c++)
 		if (!(c->flags & OUT_OPTIONAL && is_blank(get(obj, c->path))) &&
 		    columns(c->title) > wide)
 			wide = columns(c->title);
-	for (const struct out_col *c = view->cols; c->path; c++) {
+	for (const struct out_col *c = cols; c->path; c++) {
 		if (c->flags & OUT_OPTIONAL && is_blank(get(obj, c->path)))
 			continue;
 		cell(c, obj, false, true, buf, sizeof(buf));
-		fprintf(to, "%-*s", (int)(wide + GAP), c->title);
-		wrapped(to, buf, wide + GAP);
+		fprintf(to, "%*s%-*s", indent, "", (int)(wide + GAP), c->title);
+		wrapped(to, buf, indent + wide + GAP);
+	}
+}
+
+static void print_items(FILE *to, const struct out_view *view, struct json_object *rows,
+			bool color)
+{
+	char buf[4096];
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		cell(view->cols, row, false, true, buf, sizeof(buf));
+		if (color)
+			fputs(BOLD, to);
+		wrapped(to, buf, 0);
+		if (color)
+			fputs(PLAIN, to);
+		print_lines(to, view->cols + 1, row, 2);
 	}
 }
 
@@ -276,9 +308,11 @@ int out_text__print(FILE *to, struct json_object *doc, const struct out_view *vi
 		if (!has_rows(v->kind, obj))
 			wrapped(to, v->empty, 0);
 		else if (v->kind == OUT_VIEW_LINES)
-			print_lines(to, v, obj);
+			print_lines(to, v->cols, obj, 0);
 		else if (v->kind == OUT_VIEW_TABLE)
 			print_table(to, v, obj, color && !v->no_header);
+		else if (v->kind == OUT_VIEW_ITEMS)
+			print_items(to, v, obj, color);
 		else if (v->kind == OUT_VIEW_MAP)
 			print_map(to, obj);
 		else

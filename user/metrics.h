@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Counters as metric families, for the metrics command and the daemon. */
+#ifndef TIER_METRICS_H
+#define TIER_METRICS_H
+
+#include "emit.h"
+
+/*
+ * Array "families" of the open document. Without a policy in force that is one
+ * gauge that says so; other failures of reading are returned, unreported.
+ */
+int metrics_emit(struct tier_ctx *ctx, struct out *out);
+
+/* One reading as text in freshly allocated memory, or NULL. */
+char *metrics_text(struct tier_ctx *ctx, enum out_format format, size_t *size);
+
+/* ---- metrics_http.c ---- */
+struct metrics_http;
+
+/*
+ * Serve /metrics on @where ("9464", "ADDR:PORT", "[ADDR6]:PORT"; a bare port is
+ * on the loopback). 0 or an exit code; then already reported.
+ */
+int metrics_http__start(struct tierctl *t, const char *where, struct metrics_http **http);
+void metrics_http__stop(struct metrics_http *http);
+
+/* Write @path atomically in the Prometheus text format. 0 or a negative errno. */
+int metrics_textfile(struct tier_ctx *ctx, const char *path);
+
+#endif /* TIER_METRICS_H */
