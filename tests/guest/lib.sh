@@ -193,6 +193,14 @@ grown()
 	echo $(($(value "$2.$3" "$4") - $(value "$1.$3" "$4")))
 }
 
+# decided_faults A B: hint faults that the kernel had a decision to make on. A page that is
+# on the faulting CPU's own node already has none: mpol_misplaced() leaves before it asks.
+decided_faults()
+{
+	echo $(($(grown "$1" "$2" vm numa_hint_faults) - \
+		$(grown "$1" "$2" vm numa_hint_faults_local)))
+}
+
 # grown_sum A B PATH...: the same for sums over paths of the statistics.
 grown_sum()
 {
@@ -208,6 +216,42 @@ grown_sum()
 total()
 {
 	jget -s "$1" "$2" || bail "no '$2' in ${1##*/}"
+}
+
+# --- workloads ---
+
+# touch_until SECONDS PAGES COMMAND... [-- ARGUMENT...]: touch that many pages of the slow
+# node in rounds until the command succeeds, at most so long. How fast pages are marked
+# and fault depends on the machine; what must come out of it does not.
+touch_until()
+{
+	local seconds=$1 pages=$2 condition= status=0 load
+	shift 2
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		condition="$condition $1"
+		shift
+	done
+	[ $# = 0 ] || shift
+	tierload touch --pages "$pages" --place slow --pace spin --quiet --seconds 1000 \
+		--rate 40000 "$@" >"$T_DIR/tierload" 2>&1 &
+	load=$!
+	# shellcheck disable=SC2086 # words on purpose
+	wait_for "$seconds" "the workload:$condition" $condition || status=1
+	kill $load 2>/dev/null
+	wait $load || status=1
+	[ $status = 0 ] || sed 's/^/# tierload: /' "$T_DIR/tierload"
+	return $status
+}
+
+# vmstat_over NAME N, counter_over NAME N: conditions.
+vmstat_over()
+{
+	[ "$(vmstat "$1")" -ge "$2" ]
+}
+
+counter_over()
+{
+	[ "$(counter "$1")" -ge "$2" ]
 }
 
 # --- the scanner ---
@@ -267,15 +311,21 @@ machine_state()
 # hooks: kernel functions of the NUMA fault path that something is attached to.
 hooks()
 {
-	awk '{ print $1 }' /sys/kernel/tracing/enabled_functions |
-		grep -E 'numa|mpol|migrat|hint' | sort
+	awk '$1 ~ /^[a-z_0-9]+$/ { print $1 }' /sys/kernel/tracing/enabled_functions |
+		grep -E 'numa|mpol|migrat' | sort
 }
 
-# same_state FILE WHAT: the machine is as it was when FILE was written.
-same_state()
+state_is()
 {
 	machine_state >"$T_DIR/state.now"
-	if cmp -s "$1" "$T_DIR/state.now"; then
+	cmp -s "$1" "$T_DIR/state.now"
+}
+
+# same_state FILE WHAT: the machine is as it was when FILE was written. The kernel frees
+# a BPF link a moment after its last reference is gone: give it that moment.
+same_state()
+{
+	if wait_for 5 "the state before" state_is "$1"; then
 		ok "$2"
 	else
 		not_ok "$2"
