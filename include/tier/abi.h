@@ -242,6 +242,13 @@ struct tier_replay_entry {
 	__u32 latency_ms;		/* latency the decision was made on */
 };
 
+/* One entry of a policy's scan replay map (policies with a scan op). */
+struct tier_replay_scan {
+	struct tier_scan scan;
+	__u32 verdict;			/* out: enum tier_scan_verdict */
+	__u32 reserved;
+};
+
 /* Context of a policy's replay program (BPF_PROG_RUN of the syscall entry). */
 struct tier_replay {
 	__u32 first;			/* first entry to run */
@@ -263,6 +270,7 @@ TIER_ASSERT_SIZE(tier_region, 72);
 TIER_ASSERT_SIZE(tier_moves, 64);
 TIER_ASSERT_SIZE(tier_scans, 128);
 TIER_ASSERT_SIZE(tier_replay_entry, 104);
+TIER_ASSERT_SIZE(tier_replay_scan, 72);
 TIER_ASSERT_SIZE(tier_replay, 24);
 _Static_assert(TIER_NR_MV <= 8 && TIER_NR_SC <= 8 && TIER_NR_SK <= 8,
 	       "observer counters outgrew their map value");

@@ -339,6 +339,24 @@ TIER_INLINE bool tier_shadow_fault(struct tier_fault *f, unsigned long long *ctx
 /* bpf_loop() takes no more rounds than this. */
 #define TIER_REPLAY_MAX		(1U << 23)
 
+typedef long tier_replay_one(__u32 i, struct tier_replay *run);
+
+TIER_INLINE int tier_replay_run(struct tier_replay *ctx, tier_replay_one *one)
+{
+	struct tier_replay run = { .first = ctx->first, .nr = ctx->nr };
+	__u64 rounds = (__u64)ctx->nr * ctx->repeat, begun;
+
+	if (!rounds || rounds > TIER_REPLAY_MAX) {
+		ctx->error = rounds ? -E2BIG : -EINVAL;
+		return ctx->error;
+	}
+	begun = bpf_ktime_get_ns();
+	bpf_loop(rounds, one, &run, 0);
+	ctx->elapsed_ns = bpf_ktime_get_ns() - begun;
+	ctx->error = run.error;
+	return run.error;
+}
+
 /*
  * Define the policy: its name (1..15 characters, an identifier), its decision
  * function, and any further members of struct tier_policy_ops, such as
@@ -393,18 +411,65 @@ static long __attribute__((flatten)) pname##_replay_one(__u32 i, struct tier_rep
 SEC("?syscall")									\
 int pname##_replay(struct tier_replay *ctx)					\
 {										\
-	struct tier_replay run = { .first = ctx->first, .nr = ctx->nr };	\
-	__u64 rounds = (__u64)ctx->nr * ctx->repeat, begun;			\
+	return tier_replay_run(ctx, pname##_replay_one);			\
+}										\
+extern int tier_policy_needs_a_semicolon
+
+TIER_INLINE void tier_scan_copy(struct tier_scan *to, const struct tier_scan *from)
+{
+	to->start = from->start;
+	to->end = from->end;
+	to->mm_id = from->mm_id;
+	to->vm_start = from->vm_start;
+	to->vm_end = from->vm_end;
+	to->vm_flags = from->vm_flags;
+	to->now_ms = from->now_ms;
+	to->scan_seq = from->scan_seq;
+	to->pid = from->pid;
+	to->tgid = from->tgid;
+}
+
+/*
+ * Define a policy's scan op from one function, before TIER_POLICY, which takes
+ * .scan = (void *)myname_scan. A second replay program, myname_scan_replay,
+ * runs the function over the map tier_replay_scans.
+ */
+#define TIER_SCAN(pname, decide_scan)						\
+SEC("struct_ops/" #pname "_scan")						\
+int __attribute__((flatten)) pname##_scan(unsigned long long *ctx)		\
+{										\
+	struct tier_scan scan;							\
 										\
-	if (!rounds || rounds > TIER_REPLAY_MAX) {				\
-		ctx->error = rounds ? -E2BIG : -EINVAL;				\
-		return ctx->error;						\
+	tier_scan_copy(&scan, (const struct tier_scan *)ctx[0]);		\
+	return decide_scan(&scan);						\
+}										\
+										\
+struct {									\
+	__uint(type, BPF_MAP_TYPE_ARRAY);					\
+	__uint(max_entries, 1);							\
+	__type(key, __u32);							\
+	__type(value, struct tier_replay_scan);					\
+} tier_replay_scans SEC(".maps");						\
+										\
+static long __attribute__((flatten)) pname##_scan_replay_one(__u32 i, struct tier_replay *run) \
+{										\
+	__u32 at = run->first + i % run->nr;					\
+	struct tier_replay_scan *entry = bpf_map_lookup_elem(&tier_replay_scans, &at); \
+	struct tier_scan scan;							\
+										\
+	if (!entry) {								\
+		run->error = -ENOENT;						\
+		return 1;							\
 	}									\
-	begun = bpf_ktime_get_ns();						\
-	bpf_loop(rounds, pname##_replay_one, &run, 0);				\
-	ctx->elapsed_ns = bpf_ktime_get_ns() - begun;				\
-	ctx->error = run.error;							\
-	return run.error;							\
+	tier_scan_copy(&scan, &entry->scan);					\
+	entry->verdict = decide_scan(&scan);					\
+	return 0;								\
+}										\
+										\
+SEC("?syscall")									\
+int pname##_scan_replay(struct tier_replay *ctx)				\
+{										\
+	return tier_replay_run(ctx, pname##_scan_replay_one);			\
 }										\
 extern int tier_policy_needs_a_semicolon
 

@@ -166,12 +166,35 @@ static inline struct tier_fault fault(__u32 now_ms, __u32 latency_ms)
 	};
 }
 
-static inline int policy_run_raw(struct policy *p, struct tier_replay *run)
+static inline int policy_run_prog(int fd, struct tier_replay *run)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = run, .ctx_size_in = sizeof(*run));
-	int err = bpf_prog_test_run_opts(p->replay_fd, &opts);
+	int err = bpf_prog_test_run_opts(fd, &opts);
 
 	return err ? err : (int)opts.retval;
+}
+
+static inline int policy_run_raw(struct policy *p, struct tier_replay *run)
+{
+	return policy_run_prog(p->replay_fd, run);
+}
+
+/* Verdict of the scan op of a policy on one range. */
+static inline __u32 policy_scan(struct policy *p, const char *name, const struct tier_scan *scan)
+{
+	struct tier_replay_scan entry = { .scan = *scan, .verdict = ~0U };
+	struct tier_replay run = { .nr = 1, .repeat = 1 };
+	int fd = policy_map(p, "tier_replay_scans");
+	char replay[64];
+	__u32 zero = 0;
+
+	snprintf(replay, sizeof(replay), "%s_scan_replay", name);
+	assert_int_equal(bpf_map_update_elem(fd, &zero, &entry, BPF_ANY), 0);
+	assert_int_equal(policy_run_prog(bpf_program__fd(bpf_object__find_program_by_name(p->obj,
+											   replay)),
+					 &run), 0);
+	assert_int_equal(bpf_map_lookup_elem(fd, &zero, &entry), 0);
+	return entry.verdict;
 }
 
 /* Run over the faults in order; decisions and latencies come back in out. */

@@ -547,6 +547,56 @@ static void rank_learns_from_returns(void **state)
 	policy_stop(p);
 }
 
+/* Two VMAs, one with hot pages on the slow tier and one without, over 60 passes. */
+static void lazyscan_scans_where_it_pays(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 500 }, { NULL } };
+	struct policy *p = policy_start("lazyscan", set);
+	struct tier_scan hot = { .start = 0x10000, .end = 0x20000, .vm_start = 0x10000,
+				 .vm_end = 0x20000, .mm_id = 42, .pid = 100 };
+	struct tier_scan cold = { .start = 0x40000, .end = 0x90000, .vm_start = 0x40000,
+				  .vm_end = 0x90000, .mm_id = 42, .pid = 100 };
+	struct tier_fault f = fault(0, 10);
+	int hot_scans = 0, cold_scans = 0, until_found = 0;
+
+	f.flags = TIER_FAULT_ADDR;
+	f.mm_id = 42;
+	for (__u32 seq = 2; seq < 62; seq++) {
+		hot.scan_seq = cold.scan_seq = seq;
+		hot.now_ms = cold.now_ms = f.now_ms = 10000 * seq;
+		if (policy_scan(p, "lazyscan", &hot) == TIER_SCAN_GO) {
+			hot_scans++;
+			f.vm_start = hot.vm_start;
+			f.latency_ms = 10;
+			assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+		}
+		if (policy_scan(p, "lazyscan", &cold) == TIER_SCAN_GO) {
+			cold_scans++;
+			f.vm_start = cold.vm_start;
+			f.latency_ms = 501;
+			assert_int_equal(policy_decide(p, f), TIER_REJECT_COLD);
+		}
+	}
+	assert_int_equal(hot_scans, 60);
+	assert_in_range(cold_scans, 8, 10);
+
+	/* the cold one turns hot: found within the stated 2^3 passes */
+	do {
+		cold.scan_seq++;
+		until_found++;
+	} while (policy_scan(p, "lazyscan", &cold) == TIER_SCAN_SKIP);
+	assert_in_range(until_found, 1, 8);
+	f.vm_start = cold.vm_start;
+	f.latency_ms = 10;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	for (int i = 0; i < 3; i++) {
+		cold.scan_seq++;
+		assert_int_equal(policy_scan(p, "lazyscan", &cold), TIER_SCAN_GO);
+		assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	}
+	policy_stop(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,6 +620,7 @@ int main(void)
 		cmocka_unit_test(twotouch_limit_keeps_the_mark),
 		cmocka_unit_test(rank_finds_the_hot_and_stays_closed),
 		cmocka_unit_test(rank_learns_from_returns),
+		cmocka_unit_test(lazyscan_scans_where_it_pays),
 	};
 
 	if (!policy_can_run())
