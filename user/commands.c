@@ -4,9 +4,9 @@
 
 #define COMMANDS(X) \
 	X(load) X(swap) X(set) X(unload) X(clean) \
-	X(status) X(stats) X(hist) X(doctor) X(topo) X(get) X(list) X(info) \
+	X(status) X(stats) X(hist) X(doctor) X(topo) X(get) X(list) X(info) X(dump) \
 	X(metrics) \
-	X(version) X(help)
+	X(version) X(completion) X(help)
 
 #define DECLARE(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE)
