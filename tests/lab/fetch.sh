@@ -131,6 +131,8 @@ version=$(apt-cache policy "$real" |
 tree=$store/$(echo "$release-$version" | tr -c 'A-Za-z0-9.+~\n-' _)
 
 if ! [ -e "$tree/.whole" ]; then
+	# Left over from fetches that were killed.
+	rm -rf "$store"/.new.*
 	work=$(mktemp -d "$store/.new.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 1' HUP INT TERM
