@@ -6,6 +6,7 @@
 #ifndef TIER_KMOD_COMPAT_H
 #define TIER_KMOD_COMPAT_H
 
+#include <linux/btf.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/version.h>
@@ -64,6 +65,11 @@ static inline bool tier_folio_mapped_multiple(struct folio *folio)
 #define TIER_MIGRATE_NODE_ARG	1
 #else
 #define TIER_MIGRATE_NODE_ARG	2
+#endif
+
+/* Trusted arguments became what every kfunc gets, and the flag went. */
+#ifndef KF_TRUSTED_ARGS
+#define KF_TRUSTED_ARGS	0
 #endif
 
 /*

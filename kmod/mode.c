@@ -83,6 +83,13 @@ static void mode_work_fn(struct work_struct *work)
 		schedule_delayed_work(&mode_work, msecs_to_jiffies(MODE_POLL_MS));
 }
 
+/* At once, also if the next polling reading is waiting for its time. */
+static void read_mode_soon(void)
+{
+	cancel_delayed_work(&mode_work);
+	schedule_delayed_work(&mode_work, 0);
+}
+
 static int mode_write_begin(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	unsigned long flags;
@@ -107,7 +114,7 @@ static int mode_write_end(struct kretprobe_instance *ri, struct pt_regs *regs)
 	writers--;
 	writes++;
 	raw_spin_unlock_irqrestore(&mode_lock, flags);
-	mod_delayed_work(system_wq, &mode_work, 0);
+	read_mode_soon();
 	return 0;
 }
 
@@ -120,7 +127,7 @@ static struct kretprobe mode_probe = {
 
 static int mode_refresh(void)
 {
-	mod_delayed_work(system_wq, &mode_work, 0);
+	read_mode_soon();
 	flush_delayed_work(&mode_work);
 	return READ_ONCE(mode_error);
 }

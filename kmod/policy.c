@@ -83,7 +83,6 @@ static int put_in_force(struct tier_policy_ops *ops)
 	err = tier_hooks_enable(tier_hooks_wanted(ops));
 	if (err)
 		goto err_unpublish;
-	note_owner(ops);
 	return 0;
 
 err_unpublish:
@@ -113,7 +112,8 @@ static void record_ejection(void)
 {
 	char message[96];
 
-	snprintf(message, sizeof(message), "promote() or scan() returned %d, no known verdict; %u in a row allowed",
+	snprintf(message, sizeof(message),
+		 "promote() or scan() returned %d, no known verdict; %u in a row allowed",
 		 READ_ONCE(ejection_value), READ_ONCE(tier_max_bad_verdicts));
 	tier_event(EJECTIONS);
 	tier_exit_record_set(TIER_EXIT_BAD_VERDICTS, attached.ops->name, -EINVAL, message);
@@ -159,8 +159,10 @@ int tier_policy_attach(struct tier_policy_ops *ops)
 		goto out;
 	}
 	err = put_in_force(ops);
-	if (!err)
+	if (!err) {
+		note_owner(ops);
 		tier_event(ATTACHES);
+	}
 out:
 	mutex_unlock(&policy_mutex);
 	return err;

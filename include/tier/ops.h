@@ -43,12 +43,14 @@ struct tier_policy_ops {
 	int (*scan)(const struct tier_scan *scan);
 
 	/**
-	 * migrated - outcome of a promotion that promote() asked for (optional)
+	 * migrated - outcome of one hint-fault promotion (optional)
 	 * @move: nodes, size and error; read-only, valid during the call
 	 *
-	 * Called after the kernel moved the folio or gave up. Context: fault
-	 * path, page-table lock may be held (refused before isolation), must not
-	 * sleep. Absent: the migration functions are not hooked.
+	 * Called after the kernel moved the folio or gave up, once for each
+	 * promotion that promote() asked for and for those that the kernel
+	 * decided on after TIER_KERNEL. Context: fault path, page-table lock may
+	 * be held (refused before isolation), must not sleep. Absent: the
+	 * migration functions are not hooked.
 	 */
 	void (*migrated)(const struct tier_move *move);
 
