@@ -172,14 +172,14 @@ static int take_fault(struct ts_machine *m, const struct ts_proc *p, uint32_t fo
 		f->flags |= TIER_FAULT_ROOM;
 	f->src_nid = TS_SLOW_NID;
 	f->dst_nid = TS_FAST_NID;
-	f->pid = f->tgid = 1000 + (uint32_t)(p - m->proc);
+	f->pid = f->tgid = ts_pid(m, p);
 	f->now_ns = (m->t_ms + 10000) * 1000000ull;
 	f->pfn = (uint64_t)m->pfn[folio] * m->folio_pages;
-	f->vm_start = 0x7f0000000000ull;
+	f->vm_start = TS_AREA_START;
 	f->vm_end = f->vm_start + (uint64_t)p->pages * 4096;
 	f->addr = f->vm_start + ((uint64_t)folio * m->folio_pages - p->first_page) * 4096;
-	f->mm_id = 0xffff888000000000ull + (f->tgid << 12);
-	f->vm_flags = 0x73;	/* VM_READ | VM_WRITE | VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC */
+	f->mm_id = ts_mm_id(m, p);
+	f->vm_flags = TS_VM_FLAGS;
 	m->count.hint_faults++;
 	ts_measure_fault(m, folio, f->latency_ms);
 	return 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A real policy object as decider: its replay program, run by this machine's
- * kernel over each tick's faults. The struct_ops map and the other programs
- * stay out, so no module and no tiers are needed; bpf(2) is (root).
+ * A real policy object as decider: its replay programs, run by this machine's
+ * kernel over each tick's faults and each scan. The struct_ops map and the
+ * other programs stay out, so no module and no tiers are needed; bpf(2) is
+ * (root).
  */
 #include "sim.h"
 
@@ -24,8 +25,10 @@
 struct policy {
 	struct ts_decider base;
 	struct bpf_object *object;
-	int replay_fd, nodes_fd, regions_fd;
+	struct bpf_program *replay, *scan_replay;
+	int nodes_fd, regions_fd;
 	struct tier_replay_entry *entry;	/* the replay map's memory */
+	struct tier_replay_scan *scan;		/* the same for the scan op, NULL without */
 };
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -96,6 +99,7 @@ static void set_machine(struct bpf_object *object, const struct ts_options *opt)
 		{ "tier_stamp_unit_ms", 1 },
 		{ "tier_stamp_wrap_ms", opt->stamp_wrap_ms },
 		{ "tier_page_shift", 12 },
+		{ "tier_top_node_pages", opt->fast_pages },
 	};
 	size_t i, size;
 	void *where;
@@ -167,37 +171,41 @@ static int find_object(const char *name, char *path, size_t size)
 	return -ENOENT;
 }
 
-/* Size the maps and leave out all that needs the module; the replay program, or NULL. */
-static struct bpf_program *prepare(struct policy *p)
+/* Size the maps and leave out all that needs the module. */
+static void prepare(struct policy *p)
 {
 	const struct { const char *name; uint32_t entries; } sized[] = {
 		{ "tier_counts", 4 }, { "tier_hist", 2 }, { "tier_nodes", 2 },
 		{ "tier_replay_faults", ENTRIES },
 	};
-	struct bpf_program *program, *replay = NULL;
+	char replay[64] = "", scan_replay[64] = "";
+	struct bpf_program *program;
 	struct bpf_map *map;
-	char wanted[64] = "";
 	size_t i;
 
 	bpf_object__for_each_map(map, p->object) {
+		const char *name = bpf_map__name(map);
+
 		if (bpf_map__type(map) == BPF_MAP_TYPE_STRUCT_OPS) {
-			snprintf(wanted, sizeof(wanted), "%s_replay", bpf_map__name(map));
+			snprintf(replay, sizeof(replay), "%s_replay", name);
+			snprintf(scan_replay, sizeof(scan_replay), "%s_scan_replay", name);
 			bpf_map__set_autocreate(map, false);
 		}
 		for (i = 0; i < sizeof(sized) / sizeof(sized[0]); i++)
-			if (!strcmp(bpf_map__name(map), sized[i].name))
+			if (!strcmp(name, sized[i].name))
 				bpf_map__set_max_entries(map, sized[i].entries);
-		if (!strcmp(bpf_map__name(map), "tier_replay_faults"))
+		if (!strcmp(name, "tier_replay_faults") || !strcmp(name, "tier_replay_scans"))
 			bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_MMAPABLE);
 	}
 	bpf_object__for_each_program(program, p->object) {
-		bool is_replay = !strcmp(bpf_program__name(program), wanted);
+		const char *name = bpf_program__name(program);
 
-		bpf_program__set_autoload(program, is_replay);
-		if (is_replay)
-			replay = program;
+		bpf_program__set_autoload(program, !strcmp(name, replay) || !strcmp(name, scan_replay));
+		if (!strcmp(name, replay))
+			p->replay = program;
+		else if (!strcmp(name, scan_replay))
+			p->scan_replay = program;
 	}
-	return replay;
 }
 
 static int map_fd(struct bpf_object *object, const char *name)
@@ -205,60 +213,86 @@ static int map_fd(struct bpf_object *object, const char *name)
 	return bpf_object__find_map_fd_by_name(object, name);
 }
 
-/* Reports its errors; label is what the user called it. */
-static int load(struct policy *p, const char *label, struct bpf_program *replay)
+/* The memory of an array map; NULL after an error message. */
+static void *map_memory(const struct policy *p, const char *name, size_t bytes)
 {
-	int err = bpf_object__load(p->object), fd;
+	int fd = map_fd(p->object, name);
+	void *memory;
+
+	if (fd < 0) {
+		fprintf(stderr, "tiersim: %s has no map %s\n", p->base.label, name);
+		return NULL;
+	}
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory != MAP_FAILED)
+		return memory;
+	fprintf(stderr, "tiersim: mapping %s of %s: %m\n", name, p->base.label);
+	return NULL;
+}
+
+/* Reports its errors. */
+static int load(struct policy *p)
+{
+	int err = bpf_object__load(p->object);
 
 	if (err) {
-		fprintf(stderr, "tiersim: loading %s into this kernel: %s%s\n", label, strerror(-err),
-			err == -EPERM ? "; needs root" : "; TIERSIM_VERBOSE=1 shows the kernel's reasons");
+		fprintf(stderr, "tiersim: loading %s into this kernel: %s%s\n", p->base.label,
+			strerror(-err), err == -EPERM ? "; needs root" :
+			"; TIERSIM_VERBOSE=1 shows the kernel's reasons");
 		return err;
 	}
-	p->replay_fd = bpf_program__fd(replay);
 	p->nodes_fd = map_fd(p->object, "tier_nodes");
 	p->regions_fd = map_fd(p->object, "tier_regions");
-	fd = map_fd(p->object, "tier_replay_faults");
-	if (fd < 0) {
-		fprintf(stderr, "tiersim: %s has no map tier_replay_faults\n", label);
-		return -ENOENT;
-	}
-	p->entry = mmap(NULL, ENTRIES * sizeof(*p->entry), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p->entry != MAP_FAILED)
-		return 0;
-	err = -errno;
-	p->entry = NULL;
-	fprintf(stderr, "tiersim: mapping the replay map of %s: %s\n", label, strerror(-err));
-	return err;
+	p->entry = map_memory(p, "tier_replay_faults", ENTRIES * sizeof(*p->entry));
+	if (p->scan_replay)
+		p->scan = map_memory(p, "tier_replay_scans", sizeof(*p->scan));
+	return p->entry && (p->scan || !p->scan_replay) ? 0 : -EINVAL;
 }
 
 /* ---- running ---- */
 
-static int decide_policy(struct ts_decider *d, struct ts_machine *m, struct tier_replay_entry *entry,
-		  const uint32_t *folio, uint32_t nr)
+static int replay(const struct policy *p, const struct bpf_program *program, uint32_t nr)
+{
+	struct tier_replay run = { .first = 0, .nr = nr, .repeat = 1 };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &run, .ctx_size_in = sizeof(run));
+	int err = bpf_prog_test_run_opts(bpf_program__fd(program), &opts);
+
+	/* the program returns its error, which run.error would tell too */
+	if (!err)
+		err = (int)opts.retval;
+	if (err)
+		fprintf(stderr, "tiersim: running %s of %s: %s\n", bpf_program__name(program),
+			p->base.label, strerror(abs(err)));
+	return err;
+}
+
+static int decide_policy(struct ts_decider *d, struct ts_machine *m,
+			 struct tier_replay_entry *entry, const uint32_t *folio, uint32_t nr)
 {
 	struct policy *p = (struct policy *)d;
 	uint32_t done, part;
 	int err;
 
 	for (done = 0; done < nr; done += part) {
-		struct tier_replay run = { .first = 0, .repeat = 1 };
-		LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &run, .ctx_size_in = sizeof(run));
-
 		part = nr - done < ENTRIES ? nr - done : ENTRIES;
-		run.nr = part;
 		memcpy(p->entry, entry + done, part * sizeof(*entry));
-		err = bpf_prog_test_run_opts(p->replay_fd, &opts);
-		if (!err && (opts.retval || run.error))
-			err = run.error ? run.error : (int)opts.retval;
-		if (err) {
-			fprintf(stderr, "tiersim: running %s over %u faults: %s\n", d->label, part,
-				strerror(-err));
+		err = replay(p, p->replay, part);
+		if (err)
 			return err;
-		}
 		memcpy(entry + done, p->entry, part * sizeof(*entry));
 	}
 	return 0;
+}
+
+static int scan_policy(struct ts_decider *d, const struct tier_scan *scan, bool *skip)
+{
+	struct policy *p = (struct policy *)d;
+	int err;
+
+	*p->scan = (struct tier_replay_scan){ .scan = *scan };
+	err = replay(p, p->scan_replay, 1);
+	*skip = !err && p->scan->verdict == TIER_SCAN_SKIP;
+	return err;
 }
 
 static int scanned_policy(struct ts_decider *d, const struct tier_region_key *key,
@@ -289,6 +323,8 @@ static void close_policy(struct ts_decider *d)
 
 	if (p->entry)
 		munmap(p->entry, ENTRIES * sizeof(*p->entry));
+	if (p->scan)
+		munmap(p->scan, sizeof(*p->scan));
 	bpf_object__close(p->object);
 	free(p);
 }
@@ -313,7 +349,6 @@ struct ts_decider *ts_policy_open(const char *spec, char *const *sets,
 {
 	struct policy *p = calloc(1, sizeof(*p));
 	char *name = strdup(spec), *words, path[4400];
-	struct bpf_program *replay;
 
 	if (!p || !name)
 		goto fail;
@@ -332,14 +367,15 @@ struct ts_decider *ts_policy_open(const char *spec, char *const *sets,
 		fprintf(stderr, "tiersim: %s is not a BPF object: %m\n", path);
 		goto fail;
 	}
-	replay = prepare(p);
-	if (!replay) {
+	prepare(p);
+	if (!p->replay) {
 		fprintf(stderr, "tiersim: %s has no policy with a replay program\n", path);
 		goto fail;
 	}
-	if (configure(p, words, sets, opt) || load(p, p->base.label, replay))
+	if (configure(p, words, sets, opt) || load(p))
 		goto fail;
 	p->base.decide = decide_policy;
+	p->base.scan = p->scan_replay ? scan_policy : NULL;
 	p->base.scanned = scanned_policy;
 	p->base.threshold_ms = threshold_policy;
 	p->base.close = close_policy;

@@ -67,15 +67,15 @@ static uint32_t change_prot(struct ts_machine *m, const struct ts_proc *p, uint3
 /* Tell the decider what the observer would record of this scan. */
 static int record(struct ts_machine *m, struct ts_proc *p, uint32_t start, uint32_t end)
 {
-	const uint64_t base = 0x7f0000000000ull, pages = 1u << (TIER_REGION_SHIFT - 12);
+	const uint64_t pages = 1u << (TIER_REGION_SHIFT - 12);
 	uint64_t r;
 	int err = 0;
 
 	for (r = start / pages; !err && r * pages < end; r++) {
 		struct tier_region *region = &p->region[r];
 		struct tier_region_key key = {
-			.mm_id = 0xffff888000000000ull + ((1000ull + (p - m->proc)) << 12),
-			.region = (base >> TIER_REGION_SHIFT) + r,
+			.mm_id = ts_mm_id(m, p),
+			.region = (TS_AREA_START >> TIER_REGION_SHIFT) + r,
 		};
 		uint32_t slot = region->nr++ % TIER_REGION_SCANS;
 
@@ -85,6 +85,30 @@ static int record(struct ts_machine *m, struct ts_proc *p, uint32_t start, uint3
 			err = m->decider->scanned(m->decider, &key, region);
 	}
 	return err;
+}
+
+/* Marks a range unless the decider's scan op says no; *changed as change_prot(). */
+static int scan_range(struct ts_machine *m, struct ts_proc *p, uint32_t start, uint32_t end,
+		      uint32_t *changed)
+{
+	const struct tier_scan scan = {
+		.start = TS_AREA_START + (uint64_t)start * 4096,
+		.end = TS_AREA_START + (uint64_t)end * 4096,
+		.mm_id = ts_mm_id(m, p), .vm_start = TS_AREA_START,
+		.vm_end = TS_AREA_START + (uint64_t)p->pages * 4096, .vm_flags = TS_VM_FLAGS,
+		.now_ms = ts_now_ms(m), .scan_seq = p->scan_seq,
+		.pid = ts_pid(m, p), .tgid = ts_pid(m, p),
+	};
+	bool skip = false;
+	int err = 0;
+
+	*changed = 0;
+	if (m->decider->scan)
+		err = m->decider->scan(m->decider, &scan, &skip);
+	if (err || skip)
+		return err;
+	*changed = change_prot(m, p, start, end);
+	return *changed ? record(m, p, start, end) : 0;
 }
 
 static int scan_work(struct ts_machine *m, struct ts_proc *p)
@@ -102,11 +126,9 @@ static int scan_work(struct ts_machine *m, struct ts_proc *p)
 		end = (uint32_t)(start + pages + TS_HUGE_PAGES - 1) & ~(TS_HUGE_PAGES - 1);
 		if (end > p->pages)
 			end = p->pages;
-		changed = change_prot(m, p, start, end);
-		if (changed) {
-			err = record(m, p, start, end);
+		err = scan_range(m, p, start, end, &changed);
+		if (changed)
 			pages -= end - start;
-		}
 		virt -= end - start;
 		seen += end - start;
 		start = end;

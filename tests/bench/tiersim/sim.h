@@ -55,6 +55,9 @@ struct ts_options {
 	double fast_ns, slow_ns, fault_ns, migrate_ns;
 };
 
+/* VM_READ, VM_WRITE, VM_MAYREAD, VM_MAYWRITE, VM_MAYEXEC: private anonymous memory. */
+#define TS_VM_FLAGS 0x73
+
 /* ---- what decides ---- */
 
 struct ts_machine;
@@ -68,6 +71,8 @@ struct ts_decider {
 	 */
 	int (*decide)(struct ts_decider *d, struct ts_machine *m,
 		      struct tier_replay_entry *entry, const uint32_t *folio, uint32_t nr);
+	/* *skip: leave the range unscanned; may be NULL. */
+	int (*scan)(struct ts_decider *d, const struct tier_scan *scan, bool *skip);
 	/* The scanner marked pages of a region; may be NULL. */
 	int (*scanned)(struct ts_decider *d, const struct tier_region_key *key,
 		       const struct tier_region *region);
@@ -199,6 +204,19 @@ static inline uint32_t ts_now_ms(const struct ts_machine *m)
 {
 	/* As after ten seconds of uptime: jiffies begin five minutes before their wrap. */
 	return (uint32_t)(m->t_ms - 300000 + 10000);
+}
+
+/* Where a process' one area lies, and what tells the processes apart. */
+#define TS_AREA_START 0x7f0000000000ull
+
+static inline uint32_t ts_pid(const struct ts_machine *m, const struct ts_proc *p)
+{
+	return 1000 + (uint32_t)(p - m->proc);
+}
+
+static inline uint64_t ts_mm_id(const struct ts_machine *m, const struct ts_proc *p)
+{
+	return 0xffff888000000000ull + ((uint64_t)ts_pid(m, p) << 12);
 }
 
 static inline struct ts_proc *ts_proc_of(struct ts_machine *m, uint32_t folio)
