@@ -109,13 +109,14 @@ int tier_parse_list(const char *text, __u64 *mask)
 
 	*mask = 0;
 	while (*text && !isspace((unsigned char)*text)) {
-		first = last = strtoul(text, &end, 10);
-		if (end == text)
+		if (!isdigit((unsigned char)*text))
 			return -EINVAL;
+		first = last = strtoul(text, &end, 10);
 		if (*end == '-') {
-			text = end + 1;
-			last = strtoul(text, &end, 10);
-			if (end == text || last < first)
+			if (!isdigit((unsigned char)end[1]))
+				return -EINVAL;
+			last = strtoul(end + 1, &end, 10);
+			if (last < first)
 				return -EINVAL;
 		}
 		for (; first <= last && first < 64; first++)

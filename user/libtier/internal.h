@@ -190,6 +190,7 @@ void tier_live_close(struct tier_live *live);
 /* ---- observer.c ---- */
 
 int tier_observer_attach(struct tier_ctx *ctx, const struct tier_env *env);
+int tier_observer_remove(struct tier_ctx *ctx);
 
 /* ---- pin.c ---- */
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The observer object: scans, skips and migrations, beside whatever policy is in force. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -114,4 +116,67 @@ out:
 	bpf_object__close(obj);
 	free(log);
 	return err;
+}
+
+#define MAX_PROGS	32
+
+static __u32 prog_of_link(struct tier_ctx *ctx, const char *name)
+{
+	struct bpf_link_info info = {};
+	__u32 len = sizeof(info), id = 0;
+	int fd = tier_pin_get(ctx, "observer/%s", name);
+
+	if (fd < 0)
+		return 0;
+	if (!bpf_link_get_info_by_fd(fd, &info, &len))
+		id = info.prog_id;
+	close(fd);
+	return id;
+}
+
+static bool prog_lives(__u32 id)
+{
+	int fd = bpf_prog_get_fd_by_id(id);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/*
+ * The kernel frees an unpinned link some grace periods later, and its program
+ * after the hook is gone. Waiting for the programs lets unload end with the
+ * functions unhooked.
+ */
+int tier_observer_remove(struct tier_ctx *ctx)
+{
+	const struct timespec step = { .tv_nsec = 10 * 1000 * 1000 };
+	__u32 progs[MAX_PROGS];
+	struct dirent *entry;
+	unsigned int nr = 0;
+	char path[192];
+	DIR *dir;
+	int err;
+
+	tier_pin_path(ctx, path, sizeof(path), "observer");
+	dir = opendir(path);
+	while (dir && nr < MAX_PROGS && (entry = readdir(dir)))
+		if (!strncmp(entry->d_name, "link_", 5)) {
+			progs[nr] = prog_of_link(ctx, entry->d_name);
+			nr += progs[nr] != 0;
+		}
+	if (dir)
+		closedir(dir);
+	err = tier_pin_remove(ctx, "observer");
+	if (err)
+		return err;
+	for (int i = 0; i < 300 && nr; i++) {
+		while (nr && !prog_lives(progs[nr - 1]))
+			nr--;
+		if (nr)
+			nanosleep(&step, NULL);
+	}
+	if (nr)
+		tier_log(ctx, TIER_LOG_DEBUG, "%u observer programs are still in use elsewhere", nr);
+	return 0;
 }

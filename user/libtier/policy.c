@@ -107,10 +107,11 @@ struct bpf_object *tier_bpf_open(struct tier_ctx *ctx, const char *path, char *l
 	obj = bpf_object__open_mem(buf, size, &opts);
 	tier_libbpf_end(ctx);
 	if (!obj)
-		tier_fail(ctx, TIER_CLASS_USAGE, -errno,
+		/* libbpf's own codes, from 4000 up, mean nothing outside of it */
+		tier_fail(ctx, TIER_CLASS_USAGE, errno < __LIBBPF_ERRNO__START ? -errno : -ENOEXEC,
 			  "Build it with clang -target bpf -g; see docs/writing-a-policy.md.",
 			  "open object %s: %s", path,
-			  ctx->libbpf_warning[0] ? ctx->libbpf_warning : strerror(errno));
+			  ctx->libbpf_warning[0] ? ctx->libbpf_warning : "no BPF object");
 	free(buf);
 	return obj;
 }
@@ -165,8 +166,8 @@ static int find_ops(struct tier_ctx *ctx, struct tier_object *object)
 	if (!object->ops)
 		return tier_fail(ctx, TIER_CLASS_USAGE, -ENOEXEC, unlinked ?
 				 "Put its table into section .struct_ops.link." : hint,
-				 "look for the policy in %s: it has no table of type "
-				 TIER_OPS_TYPE, object->path);
+				 "look for a policy in %s: no policy in it (no table of type "
+				 TIER_OPS_TYPE ")", object->path);
 	return 0;
 }
 

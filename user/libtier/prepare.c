@@ -183,8 +183,11 @@ static void verifier_reason(const char *log, char *reason, size_t size)
 
 int tier_load_failed(struct tier_ctx *ctx, int err, const char *path, const char *log)
 {
-	char reason[256] = "";
+	char reason[256] = "", said[128];
 
+	libbpf_strerror(err, said, sizeof(said));
+	if (err <= -__LIBBPF_ERRNO__START)
+		err = -EINVAL;
 	if (log)
 		verifier_reason(log, reason, sizeof(reason));
 	if (reason[0]) {
@@ -199,11 +202,11 @@ int tier_load_failed(struct tier_ctx *ctx, int err, const char *path, const char
 		return tier_fail(ctx, TIER_CLASS_PERMISSION, err,
 				 "Loading needs CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN, and no lockdown "
 				 "of integrity level or more.", "load %s into the kernel: %s%s%s",
-				 path, strerror(-err), ctx->libbpf_warning[0] ? ": " : "",
+				 path, said, ctx->libbpf_warning[0] ? ": " : "",
 				 ctx->libbpf_warning);
 	return tier_fail(ctx, TIER_CLASS_FAILED, err,
 			 "-vv shows what libbpf and the kernel said, step by step.",
-			 "load %s into the kernel: %s%s%s", path, strerror(-err),
+			 "load %s into the kernel: %s%s%s", path, said,
 			 ctx->libbpf_warning[0] ? ": " : "", ctx->libbpf_warning);
 }
 

@@ -142,7 +142,7 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 		tier_log(ctx, TIER_LOG_INFO, "policy %s detached", policy);
 		tier_change_add(changes, "policy", policy, "none");
 	}
-	err = tier_pin_remove(ctx, "");
+	err = tier_observer_remove(ctx) ?: tier_pin_remove(ctx, "");
 	if (err)
 		return err;
 	if (!journal)
