@@ -56,6 +56,7 @@ enum {
 	BPF_F_NO_PREALLOC = 1U << 0,
 	BPF_F_MMAPABLE = 1U << 10,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1U << 0,
+	BPF_RB_NO_WAKEUP = 1U << 0,
 };
 
 enum {

@@ -235,6 +235,31 @@ struct tier_scans {
 	__u64 skip[8];			/* TIER_SK_* */
 };
 
+/*
+ * Ring buffer "tier_requests" of a policy that promotes in advance: pages of
+ * [start, end) that wait on slow-tier node src_nid may go to dst_nid now. The
+ * daemon checks each page again and stops at the first that does not qualify.
+ */
+struct tier_request {
+	__u64 start;			/* page aligned, inside one VMA and one PMD range */
+	__u64 end;
+	__u64 mm_id;
+	__u32 tgid;			/* process that faulted; owner of the pages but for remote access */
+	__u32 pid;			/* thread whose fault asked for it */
+	__s32 src_nid;
+	__s32 dst_nid;
+	__u32 now_ms;
+	__u32 reserved;
+};
+
+/* Map "tier_request_counts": per-CPU array with one entry. */
+struct tier_request_counts {
+	__u64 requested;		/* requests put into the ring buffer */
+	__u64 requested_pages;
+	__u64 dropped;			/* ring buffer full: daemon too slow or gone */
+	__u64 reserved;
+};
+
 /* One entry of a policy's replay map: input and, afterwards, its decision. */
 struct tier_replay_entry {
 	struct tier_fault fault;
@@ -269,6 +294,8 @@ TIER_ASSERT_SIZE(tier_node, 128);
 TIER_ASSERT_SIZE(tier_region, 72);
 TIER_ASSERT_SIZE(tier_moves, 64);
 TIER_ASSERT_SIZE(tier_scans, 128);
+TIER_ASSERT_SIZE(tier_request, 48);
+TIER_ASSERT_SIZE(tier_request_counts, 32);
 TIER_ASSERT_SIZE(tier_replay_entry, 104);
 TIER_ASSERT_SIZE(tier_replay_scan, 72);
 TIER_ASSERT_SIZE(tier_replay, 24);

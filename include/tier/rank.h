@@ -11,8 +11,9 @@
  * third plus their share of all). Half as many again is no chance: most pages
  * below T are others than those above, if they are also the smaller part. Of
  * all such T the largest near the most telling one is taken. The threshold
- * rises at once and falls by an eighth a second: the last of a hot set, scanned
- * late, are too few to stand out.
+ * rises at once and falls by a 32nd a second: pages are scanned in bursts, one
+ * pass in seconds to a minute, and the last of a hot set are too few to stand
+ * out.
  *
  * explore_ms: what is left when no population stands out: the hottest pages,
  * as many as the exploration budget takes. The budget is the whole one shifted
@@ -27,7 +28,7 @@
 #include <tier/hist.h>
 
 #define TIER_RANK_INTERVAL_MS	1000U
-#define TIER_RANK_DECAY_SHIFT	3	/* an eighth a second: half-life 5.2 s */
+#define TIER_RANK_DECAY_SHIFT	5	/* a 32nd a second: half-life 22 s */
 #define TIER_RANK_MIN_PAGES	64	/* fewer pages show no population */
 #define TIER_RANK_EXPLORE_START	6
 #define TIER_RANK_EXPLORE_MAX	10
@@ -58,7 +59,7 @@ struct tier_rank {
 /* Let the past fade by the seconds that have gone. */
 static inline __attribute__((always_inline)) void tier_rank_decay(struct tier_rank *rank, __u32 seconds)
 {
-	__u32 halves = seconds > 1 ? seconds / 5 : 0;
+	__u32 halves = seconds > 1 ? seconds / 22 : 0;
 
 	if (halves > 63)
 		halves = 63;
@@ -66,7 +67,7 @@ static inline __attribute__((always_inline)) void tier_rank_decay(struct tier_ra
 		__u64 pages = rank->pages[i] >> halves;
 
 		/* rounded up, so that the last page fades too */
-		rank->pages[i] = pages - ((pages + 7) >> TIER_RANK_DECAY_SHIFT);
+		rank->pages[i] = pages - ((pages + 31) >> TIER_RANK_DECAY_SHIFT);
 	}
 	rank->explored_pages -= rank->explored_pages >> 5;
 	rank->returned_pages -= rank->returned_pages >> 5;
@@ -98,7 +99,7 @@ tier_rank_pick(struct tier_rank *rank, __u64 budget, __u64 explore_budget)
 	volatile struct tier_rank_found *found = &rank->found;
 	__u64 sum = 0, mass = budget << TIER_RANK_DECAY_SHIFT;
 	__u64 explore_mass = explore_budget << TIER_RANK_DECAY_SHIFT;
-	__u32 apart, fits, hot_ms, fall_ms = rank->hot_ms - rank->hot_ms / 8;
+	__u32 apart, fits, hot_ms, fall_ms = rank->hot_ms - rank->hot_ms / 32;
 
 	for (__u32 i = 0; i < TIER_HIST_SLOTS; i++) {
 		rank->below[i] = sum;

@@ -166,6 +166,19 @@ static inline struct tier_fault fault(__u32 now_ms, __u32 latency_ms)
 	};
 }
 
+/* The same with an address, in a VMA of 4 MiB. */
+static inline struct tier_fault at(__u64 addr, __u32 now_ms, __u32 latency_ms)
+{
+	struct tier_fault f = fault(now_ms, latency_ms);
+
+	f.flags = TIER_FAULT_ADDR;
+	f.mm_id = 0xffff888001234000;
+	f.vm_start = 0x7f0000000000;
+	f.vm_end = 0x7f0000400000;
+	f.addr = f.vm_start + addr;
+	return f;
+}
+
 static inline int policy_run_prog(int fd, struct tier_replay *run)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = run, .ctx_size_in = sizeof(*run));

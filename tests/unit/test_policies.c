@@ -3,7 +3,6 @@
  * The shipped policies' bytecode, run by the kernel over made-up faults: each
  * decision at its edges, and the kit's accounting. Needs root, no NUMA.
  */
-#include <math.h>
 #include "policy_run.h"
 
 static void kernel_leaves_all_and_counts(void **state)
@@ -435,168 +434,6 @@ static void twotouch_limit_keeps_the_mark(void **state)
 	policy_stop(p);
 }
 
-static double random_unit(__u64 *seed)
-{
-	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return ((*seed >> 33) + 0.5) / (1ULL << 31);
-}
-
-/*
- * Seconds of faults of a machine whose pages are accessed at random: hot_pages
- * every hot_ms, cold_pages every cold_ms, each scanned twice in ten seconds.
- * Returns how many of each the policy promoted; promoted pages fault no more.
- */
-struct rank_run {
-	bool up[20000];
-	__u32 hot_pages, cold_pages, hot_up, cold_up, now_ms;
-	double hot_ms, cold_ms;
-	__u64 seed;
-};
-
-static void rank_seconds(struct policy *p, struct rank_run *run, int seconds)
-{
-	static struct tier_fault f[MAX_FAULTS];
-	static struct tier_replay_entry out[MAX_FAULTS];
-	static __u32 of[MAX_FAULTS];
-	__u32 pages = run->hot_pages + run->cold_pages;
-
-	while (seconds--) {
-		__u32 nr = 0;
-
-		for (__u32 i = 0; i < pages; i++) {
-			double mean = i < run->hot_pages ? run->hot_ms : run->cold_ms;
-
-			if (run->up[i] || random_unit(&run->seed) > 0.2 || nr == MAX_FAULTS)
-				continue;
-			f[nr] = fault(run->now_ms + 1000 * i / pages,
-				      -log(random_unit(&run->seed)) * mean);
-			f[nr].flags = TIER_FAULT_ADDR;
-			f[nr].mm_id = 0xffff888001234000;
-			f[nr].addr = 0x7f0000000000 + ((__u64)i << 12);
-			of[nr++] = i;
-		}
-		policy_run(p, f, nr, out);
-		for (__u32 i = 0; i < nr; i++) {
-			if (tier_decision_verdict(out[i].decision) != TIER_VERDICT_PROMOTE)
-				continue;
-			run->up[of[i]] = true;
-			if (of[i] < run->hot_pages)
-				run->hot_up++;
-			else
-				run->cold_up++;
-		}
-		run->now_ms += 1001;
-	}
-}
-
-static void rank_finds_the_hot_and_stays_closed(void **state)
-{
-	static struct rank_run run;
-	struct setting set[] = { { "tier_top_node_pages", 65536 }, { NULL } };
-	struct policy *p = policy_start("rank", set);
-	__u32 cold_up, threshold_ms;
-
-	run = (struct rank_run){ .hot_pages = 1500, .cold_pages = 16000, .hot_ms = 40,
-				 .cold_ms = 8000, .now_ms = 50000, .seed = 1 };
-	rank_seconds(p, &run, 15);
-	threshold_ms = policy_node(p, 0).threshold_ms;
-	print_message("after 15 s: threshold %u ms, %u of 1500 hot and %u of 16000 cold promoted\n",
-		      threshold_ms, run.hot_up, run.cold_up);
-	assert_in_range(run.hot_up, 1500 * 90 / 100, 1500);
-	/* three scans each: a fixed threshold of 200 ms, just right, takes 1150 of them */
-	assert_in_range(run.cold_up, 0, 1150);
-
-	/* all hot pages are gone: what is left looks alike, and stays down */
-	cold_up = run.cold_up;
-	rank_seconds(p, &run, 20);
-	print_message("20 s later: %u more cold ones\n", run.cold_up - cold_up);
-	assert_in_range(run.cold_up - cold_up, 0, 20 * 65536 / 60 / 16);
-
-	/* the workload moves: another 1500 of the cold become hot */
-	for (__u32 i = 0; i < 1500; i++)
-		run.up[i] = false;
-	run.hot_up = 0;
-	run.hot_ms = 120;
-	rank_seconds(p, &run, 15);
-	print_message("hot set moved, 15 s: %u of 1500 promoted\n", run.hot_up);
-	assert_in_range(run.hot_up, 1500 * 90 / 100, 1500);
-	policy_stop(p);
-}
-
-/* Explored pages that come back narrow the exploration. */
-static void rank_learns_from_returns(void **state)
-{
-	struct setting set[] = { { "tier_top_node_pages", 65536 }, { NULL } };
-	struct policy *p = policy_start("rank", set);
-	static struct rank_run run;
-	__u32 early, late;
-
-	run = (struct rank_run){ .cold_pages = 16000, .cold_ms = 4000, .now_ms = 50000, .seed = 2 };
-	for (int i = 0; i < 60; i++) {
-		if (i == 6)
-			early = run.cold_up;
-		if (i == 54)
-			run.cold_up = 0;
-		rank_seconds(p, &run, 1);
-		memset(run.up, 0, sizeof(run.up));	/* demoted at once */
-	}
-	late = run.cold_up;
-	print_message("explored in 6 s: %u, after returns %u\n", early, late);
-	assert_true(early > 60);
-	assert_true(late * 4 < early);
-	policy_stop(p);
-}
-
-/* Two VMAs, one with hot pages on the slow tier and one without, over 60 passes. */
-static void lazyscan_scans_where_it_pays(void **state)
-{
-	struct setting set[] = { { "hot_threshold_ms", 500 }, { NULL } };
-	struct policy *p = policy_start("lazyscan", set);
-	struct tier_scan hot = { .start = 0x10000, .end = 0x20000, .vm_start = 0x10000,
-				 .vm_end = 0x20000, .mm_id = 42, .pid = 100 };
-	struct tier_scan cold = { .start = 0x40000, .end = 0x90000, .vm_start = 0x40000,
-				  .vm_end = 0x90000, .mm_id = 42, .pid = 100 };
-	struct tier_fault f = fault(0, 10);
-	int hot_scans = 0, cold_scans = 0, until_found = 0;
-
-	f.flags = TIER_FAULT_ADDR;
-	f.mm_id = 42;
-	for (__u32 seq = 2; seq < 62; seq++) {
-		hot.scan_seq = cold.scan_seq = seq;
-		hot.now_ms = cold.now_ms = f.now_ms = 10000 * seq;
-		if (policy_scan(p, "lazyscan", &hot) == TIER_SCAN_GO) {
-			hot_scans++;
-			f.vm_start = hot.vm_start;
-			f.latency_ms = 10;
-			assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
-		}
-		if (policy_scan(p, "lazyscan", &cold) == TIER_SCAN_GO) {
-			cold_scans++;
-			f.vm_start = cold.vm_start;
-			f.latency_ms = 501;
-			assert_int_equal(policy_decide(p, f), TIER_REJECT_COLD);
-		}
-	}
-	assert_int_equal(hot_scans, 60);
-	assert_in_range(cold_scans, 8, 10);
-
-	/* the cold one turns hot: found within the stated 2^3 passes */
-	do {
-		cold.scan_seq++;
-		until_found++;
-	} while (policy_scan(p, "lazyscan", &cold) == TIER_SCAN_SKIP);
-	assert_in_range(until_found, 1, 8);
-	f.vm_start = cold.vm_start;
-	f.latency_ms = 10;
-	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
-	for (int i = 0; i < 3; i++) {
-		cold.scan_seq++;
-		assert_int_equal(policy_scan(p, "lazyscan", &cold), TIER_SCAN_GO);
-		assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
-	}
-	policy_stop(p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -618,9 +455,6 @@ int main(void)
 		cmocka_unit_test(twotouch_needs_two_hot_faults),
 		cmocka_unit_test(twotouch_ignores_a_sweep),
 		cmocka_unit_test(twotouch_limit_keeps_the_mark),
-		cmocka_unit_test(rank_finds_the_hot_and_stays_closed),
-		cmocka_unit_test(rank_learns_from_returns),
-		cmocka_unit_test(lazyscan_scans_where_it_pays),
 	};
 
 	if (!policy_can_run())

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Policy rank's bytecode on made-up machines whose pages are accessed at random,
+ * at known intervals: who goes up, who stays, how fast it follows a change.
+ */
+#include <math.h>
+#include "policy_run.h"
+
+static double random_unit(__u64 *seed)
+{
+	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return ((*seed >> 33) + 0.5) / (1ULL << 31);
+}
+
+/*
+ * Seconds of faults of a machine whose pages are accessed at random: hot_pages
+ * every hot_ms, cold_pages every cold_ms, each scanned twice in ten seconds.
+ * Returns how many of each the policy promoted; promoted pages fault no more.
+ */
+struct rank_run {
+	bool up[20000];
+	__u32 hot_pages, cold_pages, hot_up, cold_up, now_ms;
+	double hot_ms, cold_ms;
+	__u64 seed;
+};
+
+static void rank_seconds(struct policy *p, struct rank_run *run, int seconds)
+{
+	static struct tier_fault f[MAX_FAULTS];
+	static struct tier_replay_entry out[MAX_FAULTS];
+	static __u32 of[MAX_FAULTS];
+	__u32 pages = run->hot_pages + run->cold_pages;
+
+	while (seconds--) {
+		__u32 nr = 0;
+
+		for (__u32 i = 0; i < pages; i++) {
+			double mean = i < run->hot_pages ? run->hot_ms : run->cold_ms;
+
+			if (run->up[i] || random_unit(&run->seed) > 0.2 || nr == MAX_FAULTS)
+				continue;
+			f[nr] = fault(run->now_ms + 1000 * i / pages,
+				      -log(random_unit(&run->seed)) * mean);
+			f[nr].flags = TIER_FAULT_ADDR;
+			f[nr].mm_id = 0xffff888001234000;
+			f[nr].addr = 0x7f0000000000 + ((__u64)i << 12);
+			of[nr++] = i;
+		}
+		policy_run(p, f, nr, out);
+		for (__u32 i = 0; i < nr; i++) {
+			if (tier_decision_verdict(out[i].decision) != TIER_VERDICT_PROMOTE)
+				continue;
+			run->up[of[i]] = true;
+			if (of[i] < run->hot_pages)
+				run->hot_up++;
+			else
+				run->cold_up++;
+		}
+		run->now_ms += 1001;
+	}
+}
+
+static void rank_finds_the_hot_and_stays_closed(void **state)
+{
+	static struct rank_run run;
+	struct setting set[] = { { "tier_top_node_pages", 65536 }, { NULL } };
+	struct policy *p = policy_start("rank", set);
+	__u32 cold_up, threshold_ms;
+
+	run = (struct rank_run){ .hot_pages = 1500, .cold_pages = 16000, .hot_ms = 40,
+				 .cold_ms = 8000, .now_ms = 50000, .seed = 1 };
+	rank_seconds(p, &run, 15);
+	threshold_ms = policy_node(p, 0).threshold_ms;
+	print_message("after 15 s: threshold %u ms, %u of 1500 hot and %u of 16000 cold promoted\n",
+		      threshold_ms, run.hot_up, run.cold_up);
+	assert_in_range(run.hot_up, 1500 * 90 / 100, 1500);
+	/* three scans each: a fixed threshold of 200 ms, just right, takes 1150 of them */
+	assert_in_range(run.cold_up, 0, 1150);
+
+	/* all hot pages are gone: what is left looks alike, and stays down */
+	cold_up = run.cold_up;
+	rank_seconds(p, &run, 20);
+	print_message("20 s later: %u more cold ones\n", run.cold_up - cold_up);
+	assert_in_range(run.cold_up - cold_up, 0, 20 * 65536 / 60 / 16);
+
+	/* the workload moves: another 1500 of the cold become hot */
+	for (__u32 i = 0; i < 1500; i++)
+		run.up[i] = false;
+	run.hot_up = 0;
+	run.hot_ms = 120;
+	rank_seconds(p, &run, 15);
+	print_message("hot set moved, 15 s: %u of 1500 promoted\n", run.hot_up);
+	assert_in_range(run.hot_up, 1500 * 90 / 100, 1500);
+	policy_stop(p);
+}
+
+/* Explored pages that come back narrow the exploration. */
+static void rank_learns_from_returns(void **state)
+{
+	struct setting set[] = { { "tier_top_node_pages", 65536 }, { NULL } };
+	struct policy *p = policy_start("rank", set);
+	static struct rank_run run;
+	__u32 early, late;
+
+	run = (struct rank_run){ .cold_pages = 16000, .cold_ms = 4000, .now_ms = 50000, .seed = 2 };
+	for (int i = 0; i < 60; i++) {
+		if (i == 6)
+			early = run.cold_up;
+		if (i == 54)
+			run.cold_up = 0;
+		rank_seconds(p, &run, 1);
+		memset(run.up, 0, sizeof(run.up));	/* demoted at once */
+	}
+	late = run.cold_up;
+	print_message("explored in 6 s: %u, after returns %u\n", early, late);
+	assert_true(early > 60);
+	assert_true(late * 4 < early);
+	policy_stop(p);
+}
+
+/* All pages scanned at one moment, every ten seconds: knowledge must last a pass. */
+struct pending {
+	__u32 page;
+	__u32 at_ms;
+	__u32 scan_ms;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct pending *x = a, *y = b;
+
+	return x->at_ms < y->at_ms ? -1 : x->at_ms > y->at_ms;
+}
+
+static void rank_learns_from_bursts(void **state)
+{
+	enum { HOT = 400, PAGES = 4000, PASS_MS = 10000, PASSES = 4 };
+	struct setting set[] = { { "tier_top_node_pages", 65536 }, { NULL } };
+	struct policy *p = policy_start("rank", set);
+	static struct tier_replay_entry out[MAX_FAULTS];
+	static struct tier_fault f[MAX_FAULTS];
+	static struct pending todo[PAGES];
+	static bool up[PAGES], waiting[PAGES];
+	static __u32 scanned_ms[PAGES], due_ms[PAGES];
+	__u32 hot_up = 0, cold_up = 0, start = 100000;
+	__u64 seed = 3;
+
+	for (int pass = 0; pass < PASSES; pass++, start += PASS_MS) {
+		__u32 nr = 0;
+
+		for (__u32 i = 0; i < PAGES; i++) {
+			if (up[i])
+				continue;
+			if (!waiting[i]) {	/* a page that still waits keeps its stamp */
+				scanned_ms[i] = start;
+				due_ms[i] = start - log(random_unit(&seed)) * (i < HOT ? 40 : 8000);
+				waiting[i] = true;
+			}
+			if (due_ms[i] - start >= PASS_MS)
+				continue;
+			waiting[i] = false;
+			todo[nr++] = (struct pending){ i, due_ms[i], scanned_ms[i] };
+		}
+		qsort(todo, nr, sizeof(todo[0]), by_time);
+		for (__u32 i = 0; i < nr; i++)
+			f[i] = at((__u64)todo[i].page << 12, todo[i].at_ms,
+				  todo[i].at_ms - todo[i].scan_ms);
+		policy_run(p, f, nr, out);
+		for (__u32 i = 0; i < nr; i++) {
+			if (tier_decision_verdict(out[i].decision) != TIER_VERDICT_PROMOTE)
+				continue;
+			up[todo[i].page] = true;
+			if (todo[i].page < HOT)
+				hot_up++;
+			else
+				cold_up++;
+		}
+		print_message("pass %d: %u of %d hot, %u of %d cold up\n", pass + 1, hot_up, HOT,
+			      cold_up, PAGES - HOT);
+	}
+	assert_in_range(hot_up, HOT * 95 / 100, HOT);
+	assert_in_range(cold_up, 0, (PAGES - HOT) / 12);
+	policy_stop(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rank_finds_the_hot_and_stays_closed),
+		cmocka_unit_test(rank_learns_from_returns),
+		cmocka_unit_test(rank_learns_from_bursts),
+	};
+
+	if (!policy_can_run())
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

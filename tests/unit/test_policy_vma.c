@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Policies that look at where in an address space a page lies, lazyscan and
+ * locality: their bytecode over made-up scans and faults.
+ */
+#include "policy_run.h"
+
+/* Two VMAs, one with hot pages on the slow tier and one without, over 60 passes. */
+static void lazyscan_scans_where_it_pays(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 500 }, { NULL } };
+	struct policy *p = policy_start("lazyscan", set);
+	struct tier_scan hot = { .start = 0x10000, .end = 0x20000, .vm_start = 0x10000,
+				 .vm_end = 0x20000, .mm_id = 42, .pid = 100 };
+	struct tier_scan cold = { .start = 0x40000, .end = 0x90000, .vm_start = 0x40000,
+				  .vm_end = 0x90000, .mm_id = 42, .pid = 100 };
+	struct tier_fault f = fault(0, 10);
+	int hot_scans = 0, cold_scans = 0, until_found = 0;
+
+	f.flags = TIER_FAULT_ADDR;
+	f.mm_id = 42;
+	for (__u32 seq = 2; seq < 62; seq++) {
+		hot.scan_seq = cold.scan_seq = seq;
+		hot.now_ms = cold.now_ms = f.now_ms = 10000 * seq;
+		if (policy_scan(p, "lazyscan", &hot) == TIER_SCAN_GO) {
+			hot_scans++;
+			f.vm_start = hot.vm_start;
+			f.latency_ms = 10;
+			assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+		}
+		if (policy_scan(p, "lazyscan", &cold) == TIER_SCAN_GO) {
+			cold_scans++;
+			f.vm_start = cold.vm_start;
+			f.latency_ms = 501;
+			assert_int_equal(policy_decide(p, f), TIER_REJECT_COLD);
+		}
+	}
+	assert_int_equal(hot_scans, 60);
+	assert_in_range(cold_scans, 8, 10);
+
+	/* the cold one turns hot: found within the stated 2^3 passes */
+	do {
+		cold.scan_seq++;
+		until_found++;
+	} while (policy_scan(p, "lazyscan", &cold) == TIER_SCAN_SKIP);
+	assert_in_range(until_found, 1, 8);
+	f.vm_start = cold.vm_start;
+	f.latency_ms = 10;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	for (int i = 0; i < 3; i++) {
+		cold.scan_seq++;
+		assert_int_equal(policy_scan(p, "lazyscan", &cold), TIER_SCAN_GO);
+		assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	}
+	policy_stop(p);
+}
+
+static void locality_lowers_the_bar(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 500 }, { "around_bytes", 16384 }, { NULL } };
+	struct setting off[] = { { "hot_threshold_ms", 500 }, { "around_bytes", 0 }, { NULL } };
+	struct policy *p = policy_start("locality", set);
+	struct tier_fault no_address = fault(62000, 9000);
+
+	assert_int_equal(policy_decide(p, at(0xf000, 60000, 8000)), TIER_REJECT_COLD);
+	assert_int_equal(policy_decide(p, at(0xf000, 60000, 100)), TIER_PROMOTE_HOT);
+	/* the window reaches into the next block, to 0x13000 exclusive */
+	assert_int_equal(policy_decide(p, at(0x10000, 61000, 9000)), TIER_PROMOTE_NEAR);
+	assert_int_equal(policy_decide(p, at(0x12000, 61000, 9000)), TIER_PROMOTE_NEAR);
+	assert_int_equal(policy_decide(p, at(0x13000, 61000, 9000)), TIER_REJECT_COLD);
+	assert_int_equal(policy_decide(p, at(0xe000, 61000, 9000)), TIER_REJECT_COLD);
+	/* a near page opens no window of its own; scanned since then: judged alone */
+	assert_int_equal(policy_decide(p, at(0x11000, 61000, 900)), TIER_REJECT_COLD);
+	/* the last page of a PMD range has no neighbours */
+	assert_int_equal(policy_decide(p, at(0x1ff000, 60000, 1)), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_decide(p, at(0x200000, 61000, 9000)), TIER_REJECT_COLD);
+	assert_int_equal(policy_decide(p, no_address), TIER_REJECT_COLD);
+	assert_int_equal(policy_counts(p, 1, 0).faults[TIER_PROMOTE_NEAR], 2);
+	policy_stop(p);
+
+	p = policy_start("locality", off);
+	assert_int_equal(policy_decide(p, at(0xf000, 60000, 100)), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_decide(p, at(0x10000, 61000, 9000)), TIER_REJECT_COLD);
+	policy_stop(p);
+}
+
+static struct tier_request last_request;
+static int nr_requests;
+
+static int on_request(void *ctx, void *data, size_t size)
+{
+	assert_true(size >= sizeof(last_request));
+	memcpy(&last_request, data, sizeof(last_request));
+	nr_requests++;
+	return 0;
+}
+
+static void locality_asks_the_daemon(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 500 }, { "around_bytes", 65536 },
+				 { "advance", 1 }, { NULL } };
+	struct policy *p = policy_start("locality", set);
+	struct ring_buffer *ring = ring_buffer__new(policy_map(p, "tier_requests"), on_request, NULL, NULL);
+	struct tier_request_counts counts;
+	struct tier_fault f = at(0x1f8000, 60000, 100);
+	struct tier_replay run = { .nr = 1, .repeat = 10000 };
+	struct tier_replay_entry out;
+
+	assert_non_null(ring);
+	f.tgid = 77;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(ring_buffer__consume(ring), 1);
+	assert_int_equal(last_request.start, f.addr + 4096);
+	assert_int_equal(last_request.end, 0x7f0000200000);	/* the PMD ends first */
+	assert_int_equal(last_request.tgid, 77);
+	assert_int_equal(last_request.src_nid, 1);
+	assert_int_equal(last_request.dst_nid, 0);
+	policy_sum(p, "tier_request_counts", 0, (__u64 *)&counts, sizeof(counts) / 8);
+	assert_int_equal(counts.requested, 1);
+	assert_int_equal(counts.requested_pages, 7);
+
+	/* cold and near pages ask for nothing, nor does the last page of a range */
+	assert_int_equal(policy_decide(p, at(0x1fa000, 61000, 9000)), TIER_PROMOTE_NEAR);
+	assert_int_equal(policy_decide(p, at(0x1ff000, 61000, 1)), TIER_PROMOTE_HOT);
+	assert_int_equal(ring_buffer__consume(ring), 0);
+
+	/* nobody reads: what does not fit is dropped and counted, none is lost silently */
+	f.now_ms = 70000;
+	policy_run(p, &f, 1, &out);
+	assert_int_equal(policy_run_raw(p, &run), 0);
+	policy_sum(p, "tier_request_counts", 0, (__u64 *)&counts, sizeof(counts) / 8);
+	assert_int_equal(counts.requested + counts.dropped, 10002);
+	assert_true(counts.dropped > 0);
+	nr_requests = 0;
+	ring_buffer__consume(ring);
+	assert_int_equal(nr_requests, counts.requested - 1);
+	ring_buffer__free(ring);
+	policy_stop(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lazyscan_scans_where_it_pays),
+		cmocka_unit_test(locality_lowers_the_bar),
+		cmocka_unit_test(locality_asks_the_daemon),
+	};
+
+	if (!policy_can_run())
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
