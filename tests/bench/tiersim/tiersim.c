@@ -12,8 +12,9 @@
  *
  * What is real: the policy. Its object is loaded into this machine's kernel
  * and its replay programs decide each hint fault and, with a scan op, each
- * scan, with all the state that it keeps in maps. The access pattern is tierload's, access by access, from the
- * same seeds. Mainline's mode 2 is its arithmetic, written out (mode2.c).
+ * scan, with all the state that it keeps in maps. The access pattern is
+ * tierload's, access by access, from the same seeds. Mainline's mode 2 is its
+ * arithmetic, written out (mode2.c).
  *
  * What is modelled:
  *   scanner   one thread a process, one large area: budget, periods in CPU
