@@ -41,7 +41,7 @@ UNIT	:= $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c))
 GUEST_BIN := $(patsubst %.c,$(O)/%,$(filter-out %.bpf.c,$(wildcard tests/guest/*.c)))
 GUEST_BPF := $(patsubst %.c,$(O)/%.o,$(wildcard tests/guest/*.bpf.c))
 TIERLOAD_SRC := $(wildcard tests/bench/tierload*.c)
-BENCH_BIN := $(if $(TIERLOAD_SRC),$(O)/tests/bench/tierload) \
+BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
 	$(patsubst %.c,$(O)/%,$(filter-out $(TIERLOAD_SRC),$(wildcard tests/bench/*.c)))
 
 .PHONY: all user bpf kmod unit testbins help deps deps-lab demo test lab lab-root bench \
@@ -120,6 +120,12 @@ $(O)/tests/bench/tierload: $(TIERLOAD_SRC) $(wildcard tests/bench/tierload*.h)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -pthread -o $@ $(TIERLOAD_SRC) -ljson-c -lm
+
+TIERSIM_SRC := $(wildcard tests/bench/tiersim/*.c) tests/bench/tierload_dist.c
+$(O)/tests/bench/tiersim/tiersim: $(TIERSIM_SRC) $(wildcard tests/bench/tiersim/*.h include/tier/*) tests/bench/tierload_dist.h
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -o $@ $(TIERSIM_SRC) -lbpf -ljson-c -lm
 
 $(O)/tests/%: tests/%.c
 	$(call say,CC,$<)
