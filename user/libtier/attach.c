@@ -238,6 +238,7 @@ static int insert_module(struct tier_ctx *ctx, struct tier_journal *journal,
 static int load_steps(struct tier_ctx *ctx, struct tier_object *object, struct tier_env *env,
 		      const struct load_args *args, struct tier_journal *journal)
 {
+	struct tier_progs progs = {};
 	int err, link = -1;
 	__u32 map_id;
 
@@ -269,7 +270,8 @@ static int load_steps(struct tier_ctx *ctx, struct tier_object *object, struct t
 			tier_log(ctx, TIER_LOG_WARN, "%s; going on without: promotions, demotions "
 				 "and scans are not counted", ctx->message);
 			tier_clear_error(ctx);
-			tier_observer_remove(ctx);
+			tier_observer_note(ctx, &progs);
+			tier_observer_remove(ctx, &progs);
 		}
 	}
 	err = tier_knob_set(ctx, journal, TIER_NUMA_BALANCING);
@@ -439,7 +441,7 @@ static int do_clean(struct tier_ctx *ctx, void *arg, struct tier_changes *change
 	if ((alive && active.map_id) || !tier_pins_exist(ctx))
 		return 0;
 	tier_change_add(changes, ctx->pin_dir, "stale", "removed");
-	return flags & TIER_DRY_RUN ? 0 : tier_observer_remove(ctx) ?: tier_pin_remove(ctx, "");
+	return flags & TIER_DRY_RUN ? 0 : tier_teardown(ctx, NULL, NULL);
 }
 
 int tier_clean(struct tier_ctx *ctx, unsigned int flags, struct tier_changes *changes)

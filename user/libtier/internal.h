@@ -190,7 +190,18 @@ void tier_live_close(struct tier_live *live);
 /* ---- observer.c ---- */
 
 int tier_observer_attach(struct tier_ctx *ctx, const struct tier_env *env);
-int tier_observer_remove(struct tier_ctx *ctx);
+
+#define TIER_MAX_PROGS	32
+
+struct tier_progs {
+	unsigned int nr;
+	__u32 id[TIER_MAX_PROGS];
+};
+
+/* Adds the programs of the observer's pins. */
+void tier_observer_note(struct tier_ctx *ctx, struct tier_progs *progs);
+/* Removes the pins and waits until @progs are gone. */
+int tier_observer_remove(struct tier_ctx *ctx, struct tier_progs *progs);
 
 /* ---- pin.c ---- */
 
@@ -253,6 +264,7 @@ struct tier_journal {
 	unsigned int nr_knobs;
 	struct tier_knob knobs[8];	/* .now unused */
 	__u64 module_base[TIER_NR_EV];
+	struct tier_progs observer;	/* unloading: whose end must be waited for */
 	struct tier_record records[2];	/* in force, and during a swap the next */
 };
 

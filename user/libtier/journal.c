@@ -102,6 +102,7 @@ static struct json_object *to_json(const struct tier_journal *journal)
 	struct json_object *knobs = json_object_new_array();
 	struct json_object *base = json_object_new_array();
 	struct json_object *records = json_object_new_array();
+	struct json_object *observer = json_object_new_array();
 	char id[64];
 
 	boot_id(id, sizeof(id));
@@ -125,6 +126,9 @@ static struct json_object *to_json(const struct tier_journal *journal)
 	for (size_t i = 0; i < ARRAY_SIZE(journal->records); i++)
 		if (journal->records[i].map_id)
 			json_object_array_add(records, record_to_json(&journal->records[i]));
+	for (unsigned int i = 0; i < journal->observer.nr; i++)
+		json_object_array_add(observer, json_object_new_uint64(journal->observer.id[i]));
+	json_object_object_add(obj, "observer_progs", observer);
 	json_object_object_add(obj, "knobs", knobs);
 	json_object_object_add(obj, "module_base", base);
 	json_object_object_add(obj, "records", records);
@@ -285,6 +289,10 @@ static int from_json(struct json_object *obj, struct tier_journal *journal)
 	array = get_array(obj, "module_base", TIER_NR_EV, &nr);
 	for (size_t i = 0; i < nr; i++)
 		journal->module_base[i] =
+			json_object_get_uint64(json_object_array_get_idx(array, i));
+	array = get_array(obj, "observer_progs", TIER_MAX_PROGS, &nr);
+	for (size_t i = 0; i < nr; i++)
+		journal->observer.id[journal->observer.nr++] =
 			json_object_get_uint64(json_object_array_get_idx(array, i));
 	array = get_array(obj, "records", ARRAY_SIZE(journal->records), &nr);
 	for (size_t i = 0; i < nr; i++)

@@ -118,8 +118,6 @@ out:
 	return err;
 }
 
-#define MAX_PROGS	32
-
 static __u32 prog_of_link(struct tier_ctx *ctx, const char *name)
 {
 	struct bpf_link_info info = {};
@@ -132,6 +130,28 @@ static __u32 prog_of_link(struct tier_ctx *ctx, const char *name)
 		id = info.prog_id;
 	close(fd);
 	return id;
+}
+
+void tier_observer_note(struct tier_ctx *ctx, struct tier_progs *progs)
+{
+	struct dirent *entry;
+	char path[192];
+	DIR *dir;
+
+	tier_pin_path(ctx, path, sizeof(path), "observer");
+	dir = opendir(path);
+	while (dir && progs->nr < TIER_MAX_PROGS && (entry = readdir(dir))) {
+		__u32 id = strncmp(entry->d_name, "link_", 5) ? 0 :
+			   prog_of_link(ctx, entry->d_name);
+
+		for (unsigned int i = 0; i < progs->nr; i++)
+			if (progs->id[i] == id)
+				id = 0;
+		if (id)
+			progs->id[progs->nr++] = id;
+	}
+	if (dir)
+		closedir(dir);
 }
 
 static bool prog_lives(__u32 id)
@@ -148,30 +168,17 @@ static bool prog_lives(__u32 id)
  * after the hook is gone. Waiting for the programs lets unload end with the
  * functions unhooked.
  */
-int tier_observer_remove(struct tier_ctx *ctx)
+int tier_observer_remove(struct tier_ctx *ctx, struct tier_progs *progs)
 {
 	const struct timespec step = { .tv_nsec = 10 * 1000 * 1000 };
-	__u32 progs[MAX_PROGS];
-	struct dirent *entry;
-	unsigned int nr = 0;
-	char path[192];
-	DIR *dir;
+	unsigned int nr = progs->nr;
 	int err;
 
-	tier_pin_path(ctx, path, sizeof(path), "observer");
-	dir = opendir(path);
-	while (dir && nr < MAX_PROGS && (entry = readdir(dir)))
-		if (!strncmp(entry->d_name, "link_", 5)) {
-			progs[nr] = prog_of_link(ctx, entry->d_name);
-			nr += progs[nr] != 0;
-		}
-	if (dir)
-		closedir(dir);
 	err = tier_pin_remove(ctx, "observer");
 	if (err)
 		return err;
 	for (int i = 0; i < 300 && nr; i++) {
-		while (nr && !prog_lives(progs[nr - 1]))
+		while (nr && !prog_lives(progs->id[nr - 1]))
 			nr--;
 		if (nr)
 			nanosleep(&step, NULL);

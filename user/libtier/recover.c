@@ -63,15 +63,16 @@ int tier_recover(struct tier_ctx *ctx)
 }
 
 /* Detach takes effect at once; where links cannot be detached the last pin must do. */
-static void detach_link(struct tier_ctx *ctx)
+static bool detach_link(struct tier_ctx *ctx)
 {
 	struct tier_active active;
 
 	if (tier_active_open(ctx, &active))
-		return;
+		return false;
 	if (bpf_link_detach(active.link_fd) && errno != EOPNOTSUPP && errno != ENOLINK)
 		tier_log(ctx, TIER_LOG_DEBUG, "detach the link: %s", strerror(errno));
 	tier_active_close(&active);
+	return true;
 }
 
 /* The module unhooks before it says idle: then no fault can reach the policy. */
@@ -123,8 +124,12 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 		  struct tier_changes *changes)
 {
 	char policy[TIER_NAME_LEN] = "", module_policy[TIER_NAME_LEN];
+	struct tier_progs progs = {}, *observer = journal ? &journal->observer : &progs;
 	int err, module_err = 0;
+	bool ours;
 
+	/* On disk before the pins go: the next one could not find them any more. */
+	tier_observer_note(ctx, observer);
 	if (journal) {
 		journal->phase = TIER_PHASE_UNLOADING;
 		err = tier_journal_write(ctx, journal);
@@ -134,15 +139,18 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 	if (tier_module_text("policy", module_policy, sizeof(module_policy)) > 0)
 		tier_copy(policy, sizeof(policy), module_policy);
 
-	detach_link(ctx);
-	err = tier_pin_remove(ctx, "link") ?: wait_idle(ctx);
+	/* With neither link nor journal a policy in force is somebody else's. */
+	ours = detach_link(ctx) || journal;
+	err = tier_pin_remove(ctx, "link");
+	if (!err && ours)
+		err = wait_idle(ctx);
 	if (err)
 		return err;
-	if (policy[0]) {
+	if (ours && policy[0]) {
 		tier_log(ctx, TIER_LOG_INFO, "policy %s detached", policy);
 		tier_change_add(changes, "policy", policy, "none");
 	}
-	err = tier_observer_remove(ctx) ?: tier_pin_remove(ctx, "");
+	err = tier_observer_remove(ctx, observer) ?: tier_pin_remove(ctx, "");
 	if (err)
 		return err;
 	if (!journal)
