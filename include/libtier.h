@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 #include <tier/abi.h>
+#include <tier/watch.h>
 
 /* ---- context, errors, log ---- */
 
@@ -235,6 +236,14 @@ int tier_unload(struct tier_ctx *ctx, unsigned int flags, struct tier_changes *c
 /* Remove pins and state that belong to no policy in force. 0 also if there were none. */
 int tier_clean(struct tier_ctx *ctx, unsigned int flags, struct tier_changes *changes);
 
+/*
+ * Start all counters of tier_stats__read() from 0 and let policies find their
+ * thresholds anew, so that benchmarks start level. The policy stays in force;
+ * no fault is lost or counted twice. What a policy keeps to itself stays: swap
+ * it for itself to lose that too. -ENOENT: nothing is loaded.
+ */
+int tier_reset(struct tier_ctx *ctx);
+
 /* ---- read things (observe.c) ---- */
 
 struct tier_param_value {
@@ -321,6 +330,48 @@ struct tier_stats {
  */
 int tier_stats__read(struct tier_ctx *ctx, struct tier_stats **stats);
 void tier_stats__free(struct tier_stats *stats);
+
+/* ---- single decisions, for as long as someone looks (watch.c) ---- */
+
+struct tier_watch;
+
+typedef void (*tier_watch_fn)(void *data, const struct tier_watch_event *event);
+
+struct tier_watch_opts {
+	tier_watch_fn on_event;	/* called from tier_watch__poll(); NULL: no events */
+	void *data;
+	bool tasks;		/* count by process: tier_watch__tasks() */
+	__u32 pid;		/* this process or thread only, 0: all */
+	__s32 node;		/* this source or target node only, -1: all */
+	__u32 decisions;	/* bit mask, ~0: all */
+};
+
+/*
+ * Root only. Faults cost more while it is open; nothing is pinned, so the end
+ * of the process ends it. It holds the policy's program, and so the module: a
+ * watcher that goes on after unload keeps `rmmod` from succeeding. Therefore
+ * ask tier_watch__current() at least once a second. -ENOENT: nothing is loaded.
+ */
+int tier_watch__open(struct tier_ctx *ctx, const struct tier_watch_opts *opts,
+		     struct tier_watch **watch);
+void tier_watch__close(struct tier_watch *watch);
+
+/* Deliver what has come, waiting up to @timeout_ms. Events delivered, or -EINTR. */
+int tier_watch__poll(struct tier_watch *watch, int timeout_ms);
+
+/* False once the policy was swapped or unloaded: close, and open anew. */
+bool tier_watch__current(struct tier_ctx *ctx, const struct tier_watch *watch);
+
+void tier_watch__lost(const struct tier_watch *watch, struct tier_watch_lost *lost);
+
+struct tier_watch_pid {
+	__u32 pid;			/* process id */
+	struct tier_watch_task task;	/* since tier_watch__open() */
+};
+
+/* All processes that faulted, unsorted; free(*tasks). 0 or -ENOMEM. */
+int tier_watch__tasks(const struct tier_watch *watch, struct tier_watch_pid **tasks,
+		      unsigned int *nr);
 
 /* Names and units of the tables: static strings, NULL for ids without an entry. */
 const char *tier_decision__name(unsigned int decision);

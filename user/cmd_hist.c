@@ -15,7 +15,7 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
-#define BAR	40
+#define BAR	28
 
 static const struct out_col bar_cols[] = {
 	{ "/from_ms", "FROM", 0 }, { "/to_ms", "TO", 0 }, { "/pages", "PAGES", OUT_NO_UNIT },

@@ -5,8 +5,7 @@
 #include "emit.h"
 
 static const struct out_col cols[] = {
-	{ "/name", "POLICY", 0 }, { "/in_force", "IN FORCE", 0 }, { "/abi_version", "ABI", OUT_NO_UNIT },
-	{ "/ops", "OPS", 0 }, { "/path", "OBJECT", 0 }, { "/error", "UNUSABLE", OUT_OPTIONAL }, { 0 },
+	{ "/name", "POLICY", 0 }, { "/in_force", "IN FORCE", 0 }, { "/ops", "OPS", 0 }, { "/path", "OBJECT", 0 }, { "/error", "UNUSABLE", OUT_OPTIONAL }, { 0 },
 };
 
 static const struct out_view views[] = {

@@ -5,7 +5,7 @@
 #define COMMANDS(X) \
 	X(load) X(swap) X(set) X(unload) X(clean) \
 	X(status) X(stats) X(hist) X(doctor) X(topo) X(get) X(list) X(info) X(dump) \
-	X(metrics) \
+	X(top) X(trace) X(explain) X(metrics) \
 	X(version) X(completion) X(help)
 
 #define DECLARE(name) extern const struct command cmd_##name;
