@@ -29,15 +29,22 @@ TIER_PARAM(__u32, hot_threshold_ms, 1000, 0, 4294967295, "ms",
 TIER_PARAM(__u32, rate_limit_mbps, 0, 0, 4294967295, "MiB/s",
 	   "promotion limit per target node; 0 is no limit");
 
+static __always_inline __u64 limit_pages_per_s(void)
+{
+	return tier_mbps_to_pages(rate_limit_mbps, tier_page_shift);
+}
+
 static enum tier_decision decide(const struct tier_fault *f)
 {
-	__u64 limit_pages_per_s = tier_mbps_to_pages(rate_limit_mbps, tier_page_shift);
 	__u32 threshold_ms = hot_threshold_ms;
 
-	tier_publish(f, threshold_ms, limit_pages_per_s);
-	if (f->latency_ms >= threshold_ms)
+	if (f->latency_ms >= threshold_ms) {
+		if (tier_now_and_then(f))
+			tier_publish(f, threshold_ms, limit_pages_per_s());
 		return TIER_REJECT_COLD;
-	if (!tier_rate_take(f, limit_pages_per_s))
+	}
+	tier_publish(f, threshold_ms, limit_pages_per_s());
+	if (!tier_rate_take(f, limit_pages_per_s()))
 		return TIER_REJECT_RATE;
 	return TIER_PROMOTE_HOT;
 }

@@ -17,7 +17,8 @@
 
 static enum tier_decision decide(const struct tier_fault *f)
 {
-	tier_publish(f, 0, 0);
+	if (tier_now_and_then(f))
+		tier_publish(f, 0, 0);
 	return TIER_PROMOTE_ANY;
 }
 

@@ -145,6 +145,7 @@ extern bool tier_bpf_node_is_toptier(__s32 nid) __ksym __weak;
 extern bool tier_bpf_node_has_room(__s32 nid) __ksym __weak;
 extern bool tier_bpf_folio_mapped_multiple(struct folio *folio) __ksym __weak;
 extern __s32 tier_bpf_nearest_toptier(__s32 nid, __u64 allowed_nodes) __ksym __weak;
+extern __u32 tier_bpf_near_pages(__u32 max) __ksym __weak;
 
 /* ---- helpers for policies ---- */
 
@@ -156,23 +157,38 @@ TIER_INLINE struct tier_node *tier_node(const struct tier_fault *f)
 	return bpf_map_lookup_elem(&tier_nodes, &nid);
 }
 
+TIER_INLINE void tier_publish_on(struct tier_node *node, __u32 threshold_ms,
+				 __u64 limit_pages_per_s)
+{
+	/* stores only when something changes: all CPUs share the line */
+	if (node->threshold_ms != threshold_ms)
+		node->threshold_ms = threshold_ms;
+	if (node->limit_pages_per_s != limit_pages_per_s)
+		node->limit_pages_per_s = limit_pages_per_s;
+}
+
 /*
- * Publish what is in force on the target node: hot threshold and rate limit,
- * each 0 when the policy has none. They outlive a swap, so a policy without
- * them publishes zeroes.
+ * Publish what is in force on the target node, for `tierctl stats`: hot
+ * threshold and rate limit, each 0 when the policy has none. They outlive a
+ * swap, so a policy without them publishes zeroes.
  */
 TIER_INLINE void tier_publish(const struct tier_fault *f, __u32 threshold_ms,
 			      __u64 limit_pages_per_s)
 {
 	struct tier_node *node = tier_node(f);
 
-	if (!node)
-		return;
-	/* stores only when something changes: all CPUs share the line */
-	if (node->threshold_ms != threshold_ms)
-		node->threshold_ms = threshold_ms;
-	if (node->limit_pages_per_s != limit_pages_per_s)
-		node->limit_pages_per_s = limit_pages_per_s;
+	if (node)
+		tier_publish_on(node, threshold_ms, limit_pages_per_s);
+}
+
+/*
+ * True for one in sixteen moments. What a policy only tells the operator need
+ * not be told at every fault: guard tier_publish() with it on the way to a
+ * refusal, which is the path that has to be short.
+ */
+TIER_INLINE bool tier_now_and_then(const struct tier_fault *f)
+{
+	return !(f->now_ms & 0x3c0);
 }
 
 /* As tier_publish(), for a policy that has a threshold and leaves the limit alone. */
@@ -195,6 +211,18 @@ TIER_INLINE bool tier_rate_take(const struct tier_fault *f, __u64 limit_pages_pe
 	return !node || tier_rate_admit(node, f->now_ms, f->nr_pages, limit_pages_per_s);
 }
 
+/*
+ * How many of the max pages after the faulting one wait for their access on the
+ * slow tier; they count as accessed now. Needs TIER_NEED_ADDR; a replayed fault
+ * brings the answer with it.
+ */
+TIER_INLINE __u32 tier_near_pages(const struct tier_fault *f, __u32 max)
+{
+	if (f->near_pages)
+		return f->near_pages < max ? f->near_pages : max;
+	return bpf_ksym_exists(tier_bpf_near_pages) ? tier_bpf_near_pages(max) : 0;
+}
+
 /* ---- what the kit does around every decision ---- */
 
 /* Out of line: rarely in force, and inlined it would cost every fault its registers. */
@@ -209,7 +237,6 @@ static __noinline __u32 tier_wrap_resolve(__u64 mm_id, __u64 addr, __u32 now_ms,
 
 TIER_INLINE __u32 tier_true_latency(const struct tier_fault *f)
 {
-	/* every fault without an address, so every fault where this is off, ends here */
 	if (!(f->flags & TIER_FAULT_ADDR) || !tier_stamp_wrap_ms)
 		return f->latency_ms;
 	if (!wrap_proof || (wrap_proof == 2 && tier_stamp_wrap_ms >= TIER_WRAP_AUTO_MS))
@@ -220,8 +247,6 @@ TIER_INLINE __u32 tier_true_latency(const struct tier_fault *f)
 /* Refusals that any policy can switch on; TIER_KERNEL when none applies. */
 TIER_INLINE int tier_refuse(const struct tier_fault *f)
 {
-	if (!(f->flags & (TIER_FAULT_SHARED_KNOWN | TIER_FAULT_ALLOWED_KNOWN)))
-		return TIER_KERNEL;
 	if (reject_shared_cow && (f->flags & TIER_FAULT_SHARED) &&
 	    (f->flags & TIER_FAULT_ADDR) &&
 	    (f->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
@@ -230,6 +255,18 @@ TIER_INLINE int tier_refuse(const struct tier_fault *f)
 	    !(f->flags & TIER_FAULT_ALLOWED))
 		return TIER_REJECT_NODEMASK;
 	return TIER_KERNEL;
+}
+
+/* Only with one of these is there anything to do before the policy decides. */
+#define TIER_FAULT_PREPARE \
+	(TIER_FAULT_ADDR | TIER_FAULT_SHARED_KNOWN | TIER_FAULT_ALLOWED_KNOWN)
+
+TIER_INLINE int tier_prepare(struct tier_fault *f)
+{
+	if (!(f->flags & TIER_FAULT_PREPARE))
+		return TIER_KERNEL;
+	f->latency_ms = tier_true_latency(f);
+	return tier_refuse(f);
 }
 
 TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
@@ -258,10 +295,8 @@ TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
  * registers and what the policy does not read is never copied.
  */
 #define tier_run(f, decide) ({							\
-	int __decision;								\
+	int __decision = tier_prepare(f);					\
 										\
-	(f)->latency_ms = tier_true_latency(f);					\
-	__decision = tier_refuse(f);						\
 	if (!__decision)							\
 		__decision = decide(f);						\
 	tier_account(f, __decision);						\
@@ -284,12 +319,14 @@ TIER_INLINE void tier_fault_copy(struct tier_fault *to, const struct tier_fault 
 	to->tgid = from->tgid;
 	to->now_ns = from->now_ns;
 	to->pfn = from->pfn;
-	to->addr = from->addr;
-	to->mm_id = from->mm_id;
-	to->vm_start = from->vm_start;
-	to->vm_end = from->vm_end;
-	to->vm_flags = from->vm_flags;
-	to->reserved = 0;
+	to->addr = to->mm_id = to->vm_start = to->vm_end = to->vm_flags = to->reserved = 0;
+	if (from->flags & TIER_FAULT_ADDR) {
+		to->addr = from->addr;
+		to->mm_id = from->mm_id;
+		to->vm_start = from->vm_start;
+		to->vm_end = from->vm_end;
+		to->vm_flags = from->vm_flags;
+	}
 }
 
 /*
