@@ -130,7 +130,7 @@ $(O)/tests/bench/tiersim/tiersim: $(TIERSIM_SRC) $(wildcard tests/bench/tiersim/
 $(O)/tests/%: tests/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d -o $@ $< -ljson-c -lm
+	$(Q)$(CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d -o $@ $< -ljson-c -lbpf -lelf -lz -lm
 
 # ---- setting up the machine ----
 
