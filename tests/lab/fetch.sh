@@ -8,6 +8,8 @@
 #   VMLINUZ  image to boot
 #   MODULES  directory lib/modules/RELEASE of the image
 #   KDIR     build directory for out-of-tree modules (its vmlinux carries BTF)
+#   ENTER    put before `make`: the kernel's own release of the build tools (see
+#            enter.sh); empty if those of this machine do
 #   TIERS, NEED  the columns of kernels.list
 #
 # No root rights: packages are fetched in a private apt root and unpacked, not
@@ -39,7 +41,7 @@ name=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--update) update=1 ;;
-	-h | --help) sed -n '3,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+	-h | --help) sed -n '3,21s/^# \{0,1\}//p' "$0"; exit 0 ;;
 	-*) echo "$me: unknown option '$1'; try --help" >&2; exit 2 ;;
 	*) name=$1 ;;
 	esac
@@ -47,12 +49,12 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$name" ] || name=$(awk '!/^#/ && NF { print $1; exit }' "$list")
 
-row=$(awk -v n="$name" '!/^#/ && $1 == n { print $2, $3, $4, $5; exit }' "$list")
+row=$(awk -v n="$name" '!/^#/ && $1 == n { print $2, $3, $4, $5, $6; exit }' "$list")
 if [ -z "$row" ]; then
 	echo "$me: no kernel '$name' in kernels.list; it has: $(names)" >&2
 	exit 2
 fi
-read -r suites image tiers need <<ROW
+read -r suites image tiers need tools <<ROW
 $row
 ROW
 
@@ -76,6 +78,9 @@ show()
 	echo "VMLINUZ=$(quote "$tree/boot/vmlinuz-$release")"
 	echo "MODULES=$(quote "$tree/lib/modules/$release")"
 	echo "KDIR=$(quote "$tree/usr/src/linux-headers-$release")"
+	enter=
+	[ "$tools" != own ] || enter="$here/enter.sh $tree/tools"
+	echo "ENTER=$(quote "$enter")"
 	echo "TIERS=$tiers"
 	echo "NEED=$need"
 }
@@ -130,6 +135,54 @@ version=$(apt-cache policy "$real" |
 	sed -n 's/^ *Candidate: //p')
 tree=$store/$(echo "$release-$version" | tr -c 'A-Za-z0-9.+~\n-' _)
 
+# download DIR PACKAGE...
+download()
+{
+	into=$1
+	shift
+	mkdir -p "$into"
+	tries=3
+	until (cd "$into" && apt-get -qq download "$@"); do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || die "apt could not download: $*"
+		echo "$me: download failed, trying again" >&2
+		sleep 2
+	done
+}
+
+# unpack DIR TREE: the packages in DIR.
+unpack()
+{
+	mkdir -p "$2"
+	for deb in "$1"/*.deb; do
+		dpkg-deb -x "$deb" "$2" || die "cannot unpack ${deb##*/}"
+	done
+}
+
+# build_tools TREE: what builds a module, from the kernel's own suite, for kernels
+# whose build tools want a newer C library or compiler than this machine has.
+build_tools()
+{
+	gcc=$(apt-cache depends "linux-headers-$release" |
+		sed -n 's/^ *Depends: \(gcc-[0-9]*\).*/\1/p' | head -n 1)
+	names=$(apt-get -qq -s --no-install-recommends install base-files dash coreutils sed \
+		grep gawk findutils diffutils gzip make libc6-dev libelf1t64 pahole "${gcc:-gcc}" |
+		sed -n 's/^Inst \([^ ]*\).*/\1/p')
+	[ -n "$names" ] || die "apt finds no build tools in $suite"
+	echo "$me: fetching the build tools of $suite" >&2
+	# shellcheck disable=SC2086 # a list of package names
+	download "$work/tools" $names
+	mkdir -p "$1/usr"
+	for dir in bin sbin lib lib64; do
+		mkdir "$1/usr/$dir"
+		ln -s "usr/$dir" "$1/$dir"
+	done
+	unpack "$work/tools" "$1"
+	# What the packages' own scripts would have linked.
+	[ -e "$1/usr/bin/awk" ] || ln -s gawk "$1/usr/bin/awk"
+	[ -e "$1/usr/bin/sh" ] || ln -s dash "$1/usr/bin/sh"
+}
+
 if ! [ -e "$tree/.whole" ]; then
 	# Left over from fetches that were killed.
 	rm -rf "$store"/.new.*
@@ -137,41 +190,38 @@ if ! [ -e "$tree/.whole" ]; then
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 1' HUP INT TERM
 	echo "$me: fetching Linux $release from $suite" >&2
-	mkdir "$work/debs" "$work/tree"
-	tries=3
 	# shellcheck disable=SC2086 # a list of package names
-	until (cd "$work/debs" &&
-			apt-get -qq download $packages); do
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || die "apt could not download:$packages"
-		echo "$me: download failed, trying again" >&2
-		sleep 2
-	done
-	for deb in "$work/debs"/*.deb; do
-		dpkg-deb -x "$deb" "$work/tree" || die "cannot unpack ${deb##*/}"
-	done
+	download "$work/debs" $packages
+	unpack "$work/debs" "$work/tree"
 
 	root=$work/tree
 	kdir=$root/usr/src/linux-headers-$release
-	[ -r "$root/boot/vmlinuz-$release" ] || die "$real holds no boot/vmlinuz-$release"
 	# From Debian 13 on the modules are packed under /usr/lib.
 	if [ -d "$root/usr/lib/modules" ] && [ ! -e "$root/lib/modules" ]; then
 		mkdir -p "$root/lib"
 		ln -s ../usr/lib/modules "$root/lib/modules"
 	fi
+	# A split image has it there, and puts it into /boot when it is installed.
+	if [ -r "$root/lib/modules/$release/vmlinuz" ]; then
+		mkdir -p "$root/boot"
+		ln -s "../lib/modules/$release/vmlinuz" "$root/boot/vmlinuz-$release"
+	fi
+	[ -r "$root/boot/vmlinuz-$release" ] || die "$real holds no boot/vmlinuz-$release"
 	[ -d "$root/lib/modules/$release" ] || die "$real holds no lib/modules/$release"
 	[ -r "$kdir/Makefile" ] || die "linux-headers-$release holds no build directory"
 	# The headers name the common part by its installed place; name it from
 	# where the including file is instead, so that the tree may be anywhere.
 	# shellcheck disable=SC2016 # make's variables, not the shell's
-	sed -i 's|^include /usr/src/|include $(dir $(lastword $(MAKEFILE_LIST)))../|' \
+	sed -i -e 's|^include /usr/src/|include $(dir $(lastword $(MAKEFILE_LIST)))../|' \
+		-e 's|^KBUILD_OUTPUT=/usr/src/.*|KBUILD_OUTPUT := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))|' \
 		"$kdir/Makefile"
-	if grep -q '^include /' "$kdir/Makefile"; then
-		die "the headers of $release refer to an absolute path: $(grep '^include /' "$kdir/Makefile")"
+	if grep -q '/usr/src' "$kdir/Makefile"; then
+		die "the headers of $release refer to an absolute path: $(grep /usr/src "$kdir/Makefile")"
 	fi
 	ln -sfn "$(realpath --relative-to="$root/lib/modules/$release" "$kdir")" \
 		"$root/lib/modules/$release/build"
 	rm -f "$root/lib/modules/$release/source"
+	[ "$tools" != own ] || build_tools "$root/tools"
 	# A tree counts only with this mark, which is made last.
 	echo "$release" >"$root/.whole"
 	rm -rf "$tree"
