@@ -290,6 +290,14 @@ int tier_knob_set(struct tier_ctx *ctx, const struct tier_journal *journal, cons
 void tier_knobs_restore(struct tier_ctx *ctx, const struct tier_journal *journal,
 			struct tier_changes *changes);
 
+/* ---- observe.c, reset.c ---- */
+
+/* The counters as the kernel has them. */
+int tier_stats_read_raw(struct tier_ctx *ctx, struct tier_stats **stats);
+/* Takes off what was counted before the last reset, if there was one. */
+int tier_base_subtract(struct tier_ctx *ctx, struct tier_stats *stats);
+int tier_base_remove(struct tier_ctx *ctx);
+
 /* ---- recover.c ---- */
 
 /*

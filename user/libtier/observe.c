@@ -357,12 +357,40 @@ static struct tier_stats *alloc_stats(__u32 nr)
 	return NULL;
 }
 
-int tier_stats__read(struct tier_ctx *ctx, struct tier_stats **result)
+int tier_stats_read_raw(struct tier_ctx *ctx, struct tier_stats **result)
 {
 	struct tier_journal journal;
-	struct tier_stats *stats = NULL;
+	struct tier_stats *stats;
 	struct tier_active active;
 	struct tier_nodes nodes;
+	int err;
+
+	*result = NULL;
+	err = active_or_fail(ctx, "stats", &active);
+	if (err)
+		return err;
+	tier_active_close(&active);
+
+	tier_nodes__probe(&nodes);
+	stats = alloc_stats(nodes.nr);
+	if (!stats)
+		return tier_fail(ctx, TIER_CLASS_FAILED, -ENOMEM, NULL, "stats: out of memory");
+	stats->nodes = nodes.online;
+	stats->top_nodes = nodes.top;
+	tier_module_text("policy", stats->policy, sizeof(stats->policy));
+	if (!tier_journal_read(ctx, &journal))
+		memcpy(stats->module_base, journal.module_base, sizeof(stats->module_base));
+	err = read_counters(ctx, stats);
+	if (err) {
+		tier_stats__free(stats);
+		return err;
+	}
+	*result = stats;
+	return 0;
+}
+
+int tier_stats__read(struct tier_ctx *ctx, struct tier_stats **result)
+{
 	int err;
 
 	tier_clear_error(ctx);
@@ -370,29 +398,14 @@ int tier_stats__read(struct tier_ctx *ctx, struct tier_stats **result)
 	err = lock_for_reading(ctx);
 	if (err)
 		return err;
-	err = active_or_fail(ctx, "stats", &active);
-	if (err)
-		goto out;
-	tier_active_close(&active);
-
-	tier_nodes__probe(&nodes);
-	stats = alloc_stats(nodes.nr);
-	if (!stats) {
-		err = tier_fail(ctx, TIER_CLASS_FAILED, -ENOMEM, NULL, "stats: out of memory");
-		goto out;
+	err = tier_stats_read_raw(ctx, result);
+	if (!err)
+		err = tier_base_subtract(ctx, *result);
+	if (err) {
+		tier_stats__free(*result);
+		*result = NULL;
 	}
-	stats->nodes = nodes.online;
-	stats->top_nodes = nodes.top;
-	tier_module_text("policy", stats->policy, sizeof(stats->policy));
-	if (!tier_journal_read(ctx, &journal))
-		memcpy(stats->module_base, journal.module_base, sizeof(stats->module_base));
-	err = read_counters(ctx, stats);
-out:
 	tier_unlock(ctx);
-	if (err)
-		tier_stats__free(stats);
-	else
-		*result = stats;
 	return err;
 }
 

@@ -153,6 +153,7 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 	err = tier_observer_remove(ctx, observer) ?: tier_pin_remove(ctx, "");
 	if (err)
 		return err;
+	tier_base_remove(ctx);
 	if (!journal)
 		return 0;
 
