@@ -5,10 +5,11 @@
  * Idea. Data next to a page that was just touched is likely to be touched soon.
  * When a page is found hot, the pages after it, up to around_bytes, in the same
  * VMA and under the same PMD, that still wait for their first access since
- * their scan, are promoted when they fault, however long they have waited. With
- * a daemon listening (advance = 1) they are not even waited for: the window is
- * put into a ring buffer, and the daemon moves its pages ahead of their faults,
- * up to the first that does not qualify.
+ * their scan, are promoted when they fault, however long they have waited. While
+ * a daemon listens they are not even waited for: those of the window up to the
+ * first that does not qualify (accessed already, elsewhere, not there) count as
+ * accessed now and are put into a ring buffer, and the daemon moves them ahead of
+ * their faults.
  *
  * Terms. Window: the around_bytes after a hot page. Near: promoted because of a
  * window. Request: a window handed to the daemon.
@@ -18,15 +19,15 @@
  * the older one's neighbours are judged by their own latency.
  *
  * Source. Promote in advance, RFC 2022 (mm, numa_around_bytes). There a near
- * page that does not qualify ends the window at once; here without a daemon
- * nobody walks the page table, so a gap does not end it.
+ * page that does not qualify ends the window at once; without a daemon nobody
+ * walks the page table here, and a gap does not end it.
  *
  * Where it does badly. Scattered records (a hash table over memory): the
  * neighbours have nothing to do with the hot page, and cold memory goes up with
  * it. Watch the share of "near" among the promotions and what comes down again.
  */
 #include <tier/policy.bpf.h>
-#include <tier/pair.h>
+#include <tier/request.bpf.h>
 #include <tier/near.h>
 
 TIER_PARAM(__u32, hot_threshold_ms, 1000, 0, 4294967295, "ms",
@@ -35,8 +36,6 @@ TIER_PARAM(__u32, rate_limit_mbps, 0, 0, 4294967295, "MiB/s",
 	   "promotion limit per target node, near pages included; 0 is no limit");
 TIER_PARAM(__u32, around_bytes, 16384, 0, 2097152, "bytes",
 	   "window after a hot page, cut to a power of two; 0 is off");
-TIER_PARAM(__u32, advance, 0, 0, 1, "",
-	   "hand windows to the daemon, which moves their pages ahead of their faults");
 
 #define NR_PLACES	65536U
 
@@ -46,18 +45,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tier_near);
 } locality_windows SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 256 * 1024);
-} tier_requests SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tier_request_counts);
-} tier_request_counts SEC(".maps");
 
 static __always_inline struct tier_near *window_at(const struct tier_fault *f, __u64 addr,
 						   __u64 window)
@@ -78,38 +65,30 @@ static __always_inline bool is_near(const struct tier_fault *f, __u64 window)
 	return near && tier_near_covers(near, f, window, tier_page_shift);
 }
 
+/* The near pages of a hot one, for the daemon. */
 static __always_inline void request(const struct tier_fault *f, __u64 window)
 {
-	__u64 start = f->addr + ((__u64)f->nr_pages << tier_page_shift);
 	__u64 end = tier_near_end(f->addr, f->vm_end, window, tier_page_shift);
-	struct tier_request_counts *counts;
-	struct tier_request *req;
-	__u32 zero = 0;
+	struct tier_node *node = tier_node(f);
+	struct tier_request req = {};
+	__u32 nr;
 
-	counts = bpf_map_lookup_elem(&tier_request_counts, &zero);
-	if (!counts || start >= end)
+	/* Another process's memory: nobody here knows by which id to reach it. */
+	if (!node || f->flags & TIER_FAULT_REMOTE || !tier_daemon_listens())
 		return;
-	req = bpf_ringbuf_reserve(&tier_requests, sizeof(*req), 0);
-	if (!req) {
-		counts->dropped++;
+	nr = tier_near_pages(f, ((end - f->addr) >> tier_page_shift) - 1);
+	if (!nr)
 		return;
-	}
-	req->start = start;
-	req->end = end;
-	req->mm_id = f->mm_id;
-	req->tgid = f->tgid;
-	req->pid = f->pid;
-	req->src_nid = f->src_nid;
-	req->dst_nid = f->dst_nid;
-	req->now_ms = f->now_ms;
-	req->reserved = 0;
-	/*
-	 * Never wake the reader from here: the page-table lock is held. The
-	 * daemon looks by itself, many times a second.
-	 */
-	bpf_ringbuf_submit(req, BPF_RB_NO_WAKEUP);
-	counts->requested++;
-	counts->requested_pages += (end - start) >> tier_page_shift;
+	req.start = f->addr + (1ULL << tier_page_shift);
+	req.end = req.start + ((__u64)nr << tier_page_shift);
+	req.mm_id = f->mm_id;
+	req.tgid = f->tgid;
+	req.pid = f->pid;
+	req.src_nid = f->src_nid;
+	req.dst_nid = f->dst_nid;
+	req.nr_pages = nr;
+	req.kind = TIER_REQUEST_NEAR;
+	tier_request(node, f->now_ms, &req);
 }
 
 static enum tier_decision decide(const struct tier_fault *f)
@@ -133,8 +112,7 @@ static enum tier_decision decide(const struct tier_fault *f)
 		near->vm_start = f->vm_start;
 		near->addr = f->addr;
 		near->now_ms = f->now_ms;
-		if (advance)
-			request(f, window);
+		request(f, window);
 	}
 	return TIER_PROMOTE_HOT;
 }

@@ -55,7 +55,7 @@ static noinline notrace bool verdict_reject(void)
 struct fault_address {
 	struct task_struct *task;
 	struct folio *folio;
-	struct vm_area_struct *vma;
+	struct vm_fault *vmf;
 	unsigned long addr;
 };
 static DEFINE_PER_CPU(struct fault_address, fault_address);
@@ -63,14 +63,13 @@ static DEFINE_PER_CPU(struct fault_address, fault_address);
 void notrace tier_hook_address(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
 			       struct ftrace_regs *fregs)
 {
-	struct vm_fault *vmf = (struct vm_fault *)ftrace_regs_get_argument(fregs, 1);
 	struct fault_address *slot;
 
 	preempt_disable_notrace();
 	slot = this_cpu_ptr(&fault_address);
 	slot->task = current;
 	slot->folio = (struct folio *)ftrace_regs_get_argument(fregs, 0);
-	slot->vma = vmf->vma;
+	slot->vmf = (struct vm_fault *)ftrace_regs_get_argument(fregs, 1);
 	slot->addr = ftrace_regs_get_argument(fregs, 2) & PAGE_MASK;
 	preempt_enable_notrace();
 }
@@ -83,8 +82,9 @@ static struct vm_area_struct *fill_address(struct tier_fault *fault, struct foli
 	preempt_disable_notrace();
 	slot = this_cpu_ptr(&fault_address);
 	if (slot->task == current && slot->folio == folio) {
-		vma = slot->vma;
+		vma = slot->vmf->vma;
 		fault->addr = slot->addr;
+		tier_near_begin(slot->vmf, fault->now_ms);
 	}
 	slot->task = NULL;
 	preempt_enable_notrace();
@@ -98,6 +98,8 @@ static struct vm_area_struct *fill_address(struct tier_fault *fault, struct foli
 	fault->vm_end = vma->vm_end;
 	fault->vm_flags = vma->vm_flags;
 	fault->flags |= TIER_FAULT_ADDR;
+	if (vma->vm_mm != current->mm)
+		fault->flags |= TIER_FAULT_REMOTE;
 	return vma;
 }
 
@@ -157,6 +159,18 @@ static noinline void fill_needs(struct tier_fault *fault, struct task_struct *p,
 		fill_allowed(fault, p, vma);
 }
 
+/* The vm_fault is for this call only: it lies on the stack of the fault. */
+static noinline u32 promote_with_needs(struct tier_policy_ops *ops, struct tier_fault *fault,
+				       struct task_struct *p, struct folio *folio)
+{
+	u32 decision;
+
+	fill_needs(fault, p, folio, ops->flags);
+	decision = ops->promote(fault, folio);
+	tier_near_end();
+	return decision;
+}
+
 /* jiffies_to_msecs() is a call; at all usual HZ it is one multiplication. */
 static __always_inline u32 now_ms(void)
 {
@@ -170,20 +184,6 @@ static __always_inline u32 stamp_latency_ms(unsigned long folio_flags, u32 now)
 	u32 stamp = (folio_flags >> LAST_CPUPID_PGSHIFT) & LAST_CPUPID_MASK;
 
 	return (now - (stamp << PAGE_ACCESS_TIME_BUCKETS)) & PAGE_ACCESS_TIME_MASK;
-}
-
-/*
- * A fault restamps its page, as it does when the kernel decides. Only once the
- * verdict is ours: a kernel that decides after us must find the scan's stamp.
- */
-static __always_inline void restamp(struct folio *folio, unsigned long old, u32 now)
-{
-	const unsigned long mask = (unsigned long)LAST_CPUPID_MASK << LAST_CPUPID_PGSHIFT;
-	unsigned long stamp = (unsigned long)(now >> PAGE_ACCESS_TIME_BUCKETS)
-			      << LAST_CPUPID_PGSHIFT & mask;
-
-	while (unlikely(!try_cmpxchg(tier_folio_flags(folio), &old, (old & ~mask) | stamp)))
-		;
 }
 
 /* Pages promoted to a node in this second: window start in ms, then pages. */
@@ -243,12 +243,12 @@ static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, str
 	fault.vm_start = 0;
 	fault.vm_end = 0;
 	fault.vm_flags = 0;
+	fault.near_pages = 0;
 	fault.reserved = 0;
-	if (unlikely(ops->flags))
-		fill_needs(&fault, p, folio, ops->flags);
 
 	tier_event(POLICY_CALLS);
-	decision = ops->promote(&fault, folio);
+	decision = unlikely(ops->flags) ? promote_with_needs(ops, &fault, p, folio) :
+					  ops->promote(&fault, folio);
 	if (unlikely(decision >= TIER_NR_DECISIONS || !(known_decisions() & BIT(decision)))) {
 		tier_policy_bad_verdict(ops, decision);
 		return TIER_VERDICT_KERNEL;
@@ -261,7 +261,7 @@ static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, str
 	}
 
 	/* From here on out of the record, which costs less than registers kept over the call. */
-	restamp(folio, folio_flags, fault.now_ms);
+	tier_restamp(folio, folio_flags, fault.now_ms);
 	if (counted_decisions() & BIT(decision))
 		count_candidate(fault.dst_nid, decision, fault.nr_pages);
 	if (decision >= TIER_FIRST_REJECT) {

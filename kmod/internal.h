@@ -113,6 +113,25 @@ void tier_hook_scan(unsigned long ip, unsigned long parent_ip, struct ftrace_ops
 extern struct kretprobe tier_migrate_probe;
 extern struct kretprobe tier_prepare_probe;
 
+/*
+ * A fault restamps its page, as it does when the kernel decides. Only once the
+ * verdict is ours: a kernel that decides after us must find the scan's stamp.
+ */
+static __always_inline void tier_restamp(struct folio *folio, unsigned long old, u32 now_ms)
+{
+	const unsigned long mask = (unsigned long)LAST_CPUPID_MASK << LAST_CPUPID_PGSHIFT;
+	unsigned long stamp = (unsigned long)(now_ms >> PAGE_ACCESS_TIME_BUCKETS)
+			      << LAST_CPUPID_PGSHIFT & mask;
+
+	while (unlikely(!try_cmpxchg(tier_folio_flags(folio), &old, (old & ~mask) | stamp)))
+		;
+}
+
+/* near.c: the pages after the one that faults */
+void tier_near_begin(struct vm_fault *vmf, u32 now_ms);
+void tier_near_end(void);
+u32 tier_near_pages(u32 max);
+
 /* mode.c: tiering mode and top-tier nodes, as the kernel has them */
 int tier_mode_watch(void);
 void tier_mode_unwatch(void);

@@ -106,6 +106,21 @@ __bpf_kfunc s32 tier_bpf_nearest_toptier(s32 nid, u64 allowed_nodes)
 	return best;
 }
 
+/**
+ * tier_bpf_near_pages - pages after the faulting one that wait for their access
+ * @max: look at no more than these, at most one page table's worth
+ *
+ * promote() of a policy with TIER_NEED_ADDR; elsewhere it returns 0. Counts the
+ * pages that follow in the same VMA and page table, are still PROT_NONE and lie
+ * on a slow-tier node, up to the first that is not so; each counts as accessed
+ * now. 0 also for a page mapped by a huge entry, and on PREEMPT_RT. Cost grows
+ * with the pages looked at.
+ */
+__bpf_kfunc u32 tier_bpf_near_pages(u32 max)
+{
+	return tier_near_pages(max);
+}
+
 __bpf_kfunc_end_defs();
 
 BTF_KFUNCS_START(tier_kfuncs)
@@ -113,6 +128,7 @@ BTF_ID_FLAGS(func, tier_bpf_node_is_toptier)
 BTF_ID_FLAGS(func, tier_bpf_node_has_room)
 BTF_ID_FLAGS(func, tier_bpf_folio_mapped_multiple, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, tier_bpf_nearest_toptier)
+BTF_ID_FLAGS(func, tier_bpf_near_pages)
 BTF_KFUNCS_END(tier_kfuncs)
 
 BTF_ID_LIST(folio_kfunc)

@@ -77,6 +77,7 @@ enum tier_fault_flags {
 	TIER_FAULT_ALLOWED_KNOWN = 1U << 5,
 	TIER_FAULT_ALLOWED = 1U << 6,	/* memory policy and cpuset allow dst_nid */
 	TIER_FAULT_FILE = 1U << 7,	/* file-backed folio */
+	TIER_FAULT_REMOTE = 1U << 8,	/* the address is not in the faulting task's own mm */
 };
 
 /*
@@ -102,7 +103,8 @@ struct tier_fault {
 	__u64 vm_start;
 	__u64 vm_end;
 	__u64 vm_flags;		/* VM_* bits */
-	__u64 reserved;
+	__u32 near_pages;	/* replay: answer of tier_near_pages(); else 0 */
+	__u32 reserved;
 };
 
 /* What scan() is asked: one range that the NUMA scanner is about to mark. */
@@ -236,28 +238,46 @@ struct tier_scans {
 };
 
 /*
- * Ring buffer "tier_requests" of a policy that promotes in advance: pages of
- * [start, end) that wait on slow-tier node src_nid may go to dst_nid now. The
- * daemon checks each page again and stops at the first that does not qualify.
+ * Map "tier_requests": ring buffer. Pages that a policy wants on dst_nid although
+ * no fault of theirs will take them there. The daemon looks at each page again
+ * and moves those that are still on a slow-tier node.
  */
+enum tier_request_kind {
+	TIER_REQUEST_NEAR = 1,		/* pages that follow a hot one */
+	TIER_REQUEST_NODEMASK = 2,	/* hot folio whose memory policy excludes the CPU's node */
+};
+
 struct tier_request {
 	__u64 start;			/* page aligned, inside one VMA and one PMD range */
 	__u64 end;
 	__u64 mm_id;
-	__u32 tgid;			/* process that faulted; owner of the pages but for remote access */
+	__u64 time_ns;			/* CLOCK_MONOTONIC */
+	__u32 tgid;			/* process whose memory it is */
 	__u32 pid;			/* thread whose fault asked for it */
 	__s32 src_nid;
 	__s32 dst_nid;
-	__u32 now_ms;
-	__u32 reserved;
+	__u32 nr_pages;			/* of [start, end), or of the folio at start */
+	__u32 kind;			/* enum tier_request_kind */
 };
 
-/* Map "tier_request_counts": per-CPU array with one entry. */
+/*
+ * Map "tier_request_counts": per-CPU array with one entry, counted by programs.
+ * Map "tier_request_results": array with one entry, counted by the daemon. Both
+ * with the same ids; a counter is the sum over both.
+ */
+enum tier_stat_request {
+#define TIER_STAT_REQUEST(sym, name, unit, help) TIER_RQ_##sym,
+#include <tier/stats.def>
+	TIER_NR_RQ
+};
+
 struct tier_request_counts {
-	__u64 requested;		/* requests put into the ring buffer */
-	__u64 requested_pages;
-	__u64 dropped;			/* ring buffer full: daemon too slow or gone */
-	__u64 reserved;
+	__u64 count[24];		/* TIER_RQ_* */
+};
+
+/* Map "tier_daemon": array with one entry. Without a daemon nothing is requested. */
+struct tier_daemon {
+	__u64 until_ns;			/* CLOCK_MONOTONIC: it listens at least until then */
 };
 
 /* One entry of a policy's replay map: input and, afterwards, its decision. */
@@ -294,12 +314,14 @@ TIER_ASSERT_SIZE(tier_node, 128);
 TIER_ASSERT_SIZE(tier_region, 72);
 TIER_ASSERT_SIZE(tier_moves, 64);
 TIER_ASSERT_SIZE(tier_scans, 128);
-TIER_ASSERT_SIZE(tier_request, 48);
-TIER_ASSERT_SIZE(tier_request_counts, 32);
+TIER_ASSERT_SIZE(tier_request, 56);
+TIER_ASSERT_SIZE(tier_request_counts, 192);
+TIER_ASSERT_SIZE(tier_daemon, 8);
 TIER_ASSERT_SIZE(tier_replay_entry, 104);
 TIER_ASSERT_SIZE(tier_replay_scan, 72);
 TIER_ASSERT_SIZE(tier_replay, 24);
 _Static_assert(TIER_NR_MV <= 8 && TIER_NR_SC <= 8 && TIER_NR_SK <= 8,
 	       "observer counters outgrew their map value");
+_Static_assert(TIER_NR_RQ <= 24, "request counters outgrew their map value");
 
 #endif /* TIER_ABI_H */

@@ -33,7 +33,9 @@
 #include <tier/abi.h>
 #include <tier/ops.h>
 #include <tier/compat.bpf.h>
+#include <tier/brake.h>
 #include <tier/hist.h>
+#include <tier/pair.h>
 #include <tier/rate.h>
 #include <tier/wrap.h>
 
@@ -99,6 +101,8 @@ TIER_PARAM_NEED(__u32, reject_shared_cow, 0, 0, 1, "",
 		"never promote a copy-on-write page that more than one process maps", 5);
 TIER_PARAM_NEED(__u32, honour_nodemask, 0, 0, 1, "",
 		"never promote outside the memory policy's or the cpuset's nodes", 9);
+TIER_PARAM_NEED(__u32, thrash_limit_percent, 0, 0, 100, "%",
+		"halve admission while more of the candidates were promoted and demoted lately; 0 off", 1);
 _Static_assert(TIER_NEED_ADDR == 1 && (TIER_NEED_ADDR | TIER_NEED_SHARED) == 5 &&
 	       (TIER_NEED_ADDR | TIER_NEED_ALLOWED) == 9, "needs spelled as numbers in the tags");
 
@@ -138,6 +142,24 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tier_replay_entry);
 } tier_replay_faults SEC(".maps");
+
+/* Thrash brake: state per target node, and marks of the pages that went up lately. */
+#define TIER_BRAKE_BUCKETS	65536U
+#define TIER_BRAKE_WINDOW_MS	120000U
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TIER_MAX_NODES);
+	__type(key, __u32);
+	__type(value, struct tier_brake);
+} tier_brakes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TIER_BRAKE_BUCKETS);
+	__type(key, __u32);
+	__type(value, __u64);
+} tier_brake_marks SEC(".maps");
 
 /* ---- kfuncs of the module: weak, test bpf_ksym_exists() before the call ---- */
 
@@ -223,6 +245,17 @@ TIER_INLINE __u32 tier_near_pages(const struct tier_fault *f, __u32 max)
 	return bpf_ksym_exists(tier_bpf_near_pages) ? tier_bpf_near_pages(max) : 0;
 }
 
+/*
+ * A page's identity that outlives its moves: by address, for the frame changes.
+ * A large folio has that of its first address, whichever part faults.
+ */
+TIER_INLINE __u64 tier_page_hash(const struct tier_fault *f)
+{
+	__u64 bytes = (__u64)f->nr_pages << (tier_page_shift & 63);
+
+	return tier_pair_hash((f->addr & -bytes) ^ f->mm_id << 20);
+}
+
 /* ---- what the kit does around every decision ---- */
 
 /* Out of line: rarely in force, and inlined it would cost every fault its registers. */
@@ -269,6 +302,31 @@ TIER_INLINE int tier_prepare(struct tier_fault *f)
 	return tier_refuse(f);
 }
 
+/* A promote decision on its way through the thrash brake. */
+static __noinline int tier_brake_check(__u64 hash, __u32 now_ms, __u32 dst, __u32 nr_pages,
+				       int decision)
+{
+	__u32 index = hash & (TIER_BRAKE_BUCKETS - 1);
+	__u64 *bucket = bpf_map_lookup_elem(&tier_brake_marks, &index);
+	struct tier_brake *brake = bpf_map_lookup_elem(&tier_brakes, &dst);
+	bool returned;
+
+	if (!bucket || !brake)
+		return decision;
+	returned = tier_pair_has(*bucket, hash, now_ms, TIER_BRAKE_WINDOW_MS);
+	if (!tier_brake_admit(brake, now_ms, nr_pages, returned, thrash_limit_percent))
+		return TIER_REJECT_THRASH;
+	*bucket = tier_pair_add(*bucket, hash, now_ms);
+	return decision;
+}
+
+/* Is it a promotion that the brake has a say in? */
+TIER_INLINE bool tier_brake_applies(const struct tier_fault *f, int decision)
+{
+	return decision >= TIER_FIRST_PROMOTE && decision < TIER_FIRST_REJECT &&
+	       (f->flags & TIER_FAULT_ADDR) && thrash_limit_percent;
+}
+
 TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
 {
 	__u32 pair = (__u32)f->src_nid * tier_nr_nodes + (__u32)f->dst_nid;
@@ -299,6 +357,9 @@ TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
 										\
 	if (!__decision)							\
 		__decision = decide(f);						\
+	if (tier_brake_applies(f, __decision))					\
+		__decision = tier_brake_check(tier_page_hash(f), (f)->now_ms,	\
+					      (f)->dst_nid, (f)->nr_pages, __decision); \
 	tier_account(f, __decision);						\
 	__decision;								\
 })
@@ -319,13 +380,15 @@ TIER_INLINE void tier_fault_copy(struct tier_fault *to, const struct tier_fault 
 	to->tgid = from->tgid;
 	to->now_ns = from->now_ns;
 	to->pfn = from->pfn;
-	to->addr = to->mm_id = to->vm_start = to->vm_end = to->vm_flags = to->reserved = 0;
+	to->addr = to->mm_id = to->vm_start = to->vm_end = to->vm_flags = 0;
+	to->near_pages = to->reserved = 0;
 	if (from->flags & TIER_FAULT_ADDR) {
 		to->addr = from->addr;
 		to->mm_id = from->mm_id;
 		to->vm_start = from->vm_start;
 		to->vm_end = from->vm_end;
 		to->vm_flags = from->vm_flags;
+		to->near_pages = from->near_pages;
 	}
 }
 

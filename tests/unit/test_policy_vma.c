@@ -95,46 +95,110 @@ static int on_request(void *ctx, void *data, size_t size)
 	return 0;
 }
 
+static __u64 request_count(struct policy *p, __u32 id)
+{
+	struct tier_request_counts counts;
+
+	policy_sum(p, "tier_request_counts", 0, (__u64 *)&counts, sizeof(counts) / 8);
+	return counts.count[id];
+}
+
+static void daemon_listens_until(struct policy *p, __u64 until_ns)
+{
+	struct tier_daemon daemon = { .until_ns = until_ns };
+	__u32 zero = 0;
+
+	assert_int_equal(bpf_map_update_elem(policy_map(p, "tier_daemon"), &zero, &daemon, BPF_ANY), 0);
+}
+
 static void locality_asks_the_daemon(void **state)
 {
-	struct setting set[] = { { "hot_threshold_ms", 500 }, { "around_bytes", 65536 },
-				 { "advance", 1 }, { NULL } };
+	struct setting set[] = { { "hot_threshold_ms", 500 }, { "around_bytes", 65536 }, { NULL } };
 	struct policy *p = policy_start("locality", set);
 	struct ring_buffer *ring = ring_buffer__new(policy_map(p, "tier_requests"), on_request, NULL, NULL);
-	struct tier_request_counts counts;
 	struct tier_fault f = at(0x1f8000, 60000, 100);
 	struct tier_replay run = { .nr = 1, .repeat = 10000 };
 	struct tier_replay_entry out;
 
 	assert_non_null(ring);
 	f.tgid = 77;
+	f.near_pages = 15;
+
+	/* nobody listens: nothing is queued, and nothing is counted as dropped */
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	daemon_listens_until(p, 1);
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(ring_buffer__consume(ring), 0);
+	for (__u32 id = 0; id < TIER_NR_RQ; id++)
+		assert_int_equal(request_count(p, id), 0);
+
+	daemon_listens_until(p, ~0ULL);
 	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
 	assert_int_equal(ring_buffer__consume(ring), 1);
 	assert_int_equal(last_request.start, f.addr + 4096);
 	assert_int_equal(last_request.end, 0x7f0000200000);	/* the PMD ends first */
+	assert_int_equal(last_request.nr_pages, 7);
+	assert_int_equal(last_request.kind, TIER_REQUEST_NEAR);
 	assert_int_equal(last_request.tgid, 77);
 	assert_int_equal(last_request.src_nid, 1);
 	assert_int_equal(last_request.dst_nid, 0);
-	policy_sum(p, "tier_request_counts", 0, (__u64 *)&counts, sizeof(counts) / 8);
-	assert_int_equal(counts.requested, 1);
-	assert_int_equal(counts.requested_pages, 7);
+	assert_true(last_request.time_ns > 0);
+	assert_int_equal(request_count(p, TIER_RQ_REQUESTS), 1);
+	assert_int_equal(request_count(p, TIER_RQ_PAGES), 7);
+	/* near pages are candidates too: three hot ones and seven */
+	assert_int_equal(policy_node(p, 0).candidates_pages, 10);
+
+	/* the first that does not wait ends the window: the page table says 2 */
+	f.near_pages = 2;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(ring_buffer__consume(ring), 1);
+	assert_int_equal(last_request.end, f.addr + 3 * 4096);
+
+	/* another process's memory cannot be reached by the faulting one's id */
+	f.flags |= TIER_FAULT_REMOTE;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(ring_buffer__consume(ring), 0);
+	f.flags &= ~TIER_FAULT_REMOTE;
 
 	/* cold and near pages ask for nothing, nor does the last page of a range */
 	assert_int_equal(policy_decide(p, at(0x1fa000, 61000, 9000)), TIER_PROMOTE_NEAR);
 	assert_int_equal(policy_decide(p, at(0x1ff000, 61000, 1)), TIER_PROMOTE_HOT);
 	assert_int_equal(ring_buffer__consume(ring), 0);
+	assert_int_equal(request_count(p, TIER_RQ_REQUESTS), 2);
 
 	/* nobody reads: what does not fit is dropped and counted, none is lost silently */
 	f.now_ms = 70000;
 	policy_run(p, &f, 1, &out);
 	assert_int_equal(policy_run_raw(p, &run), 0);
-	policy_sum(p, "tier_request_counts", 0, (__u64 *)&counts, sizeof(counts) / 8);
-	assert_int_equal(counts.requested + counts.dropped, 10002);
-	assert_true(counts.dropped > 0);
+	assert_int_equal(request_count(p, TIER_RQ_PAGES), 7 + 2 * (request_count(p, TIER_RQ_REQUESTS) - 1));
+	assert_int_equal(request_count(p, TIER_RQ_PAGES) - 9 + request_count(p, TIER_RQ_DROPPED),
+			 2 * 10001);
+	assert_true(request_count(p, TIER_RQ_DROPPED) > 0);
 	nr_requests = 0;
 	ring_buffer__consume(ring);
-	assert_int_equal(nr_requests, counts.requested - 1);
+	assert_int_equal(nr_requests, request_count(p, TIER_RQ_REQUESTS) - 2);
 	ring_buffer__free(ring);
+	policy_stop(p);
+}
+
+/* 1 MiB/s is 256 pages: near pages beyond the limit are not asked for. */
+static void locality_requests_within_the_limit(void **state)
+{
+	struct setting set[] = { { "around_bytes", 2097152 }, { "rate_limit_mbps", 1 }, { NULL } };
+	struct policy *p = policy_start("locality", set);
+	struct tier_fault f = at(0x0, 60000, 100);
+
+	daemon_listens_until(p, ~0ULL);
+	f.near_pages = 200;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(request_count(p, TIER_RQ_PAGES), 200);
+	assert_int_equal(request_count(p, TIER_RQ_LIMITED), 200);
+	/* they took the limit of the hot ones, too */
+	assert_int_equal(policy_decide(p, f), TIER_REJECT_RATE);
+	f.now_ms += 1001;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	assert_int_equal(request_count(p, TIER_RQ_PAGES), 400);
 	policy_stop(p);
 }
 
@@ -144,6 +208,7 @@ int main(void)
 		cmocka_unit_test(lazyscan_scans_where_it_pays),
 		cmocka_unit_test(locality_lowers_the_bar),
 		cmocka_unit_test(locality_asks_the_daemon),
+		cmocka_unit_test(locality_requests_within_the_limit),
 	};
 
 	if (!policy_can_run())
