@@ -96,26 +96,26 @@ child(struct tier_ctx *ctx, int fd, tier_work_fn work, void *arg,
 
 static int killed(struct tier_ctx *ctx, const char *what, int status)
 {
-	struct tier_error_copy copy;
-	char how[64];
+	char how[64], policy[TIER_NAME_LEN] = "";
+	struct tier_active active;
 	int err;
 
 	if (WIFSIGNALED(status))
 		snprintf(how, sizeof(how), "killed by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
 	else
-		snprintf(how, sizeof(how), "it ended with status %d and no result",
+		snprintf(how, sizeof(how), "gone with status %d and no result",
 			 WEXITSTATUS(status));
-	tier_fail(ctx, TIER_CLASS_FAILED, -EINTR, "Try again; tierctl status shows what holds now.",
-		  "%s: the working process was %s; rolled back", what, how);
-	tier_error_save(ctx, &copy);
 	err = tier_recover(ctx);
-	if (err) {
-		free(copy.detail);
+	if (err)
 		return err;
+	if (!tier_active_open(ctx, &active)) {
+		tier_active_close(&active);
+		tier_module_text("policy", policy, sizeof(policy));
 	}
-	tier_error_restore(ctx, &copy);
-	return -EINTR;
+	return tier_fail(ctx, TIER_CLASS_FAILED, -EINTR, "Try again.",
+			 "%s: the working process was %s; now %s%s", what, how, policy[0] ?
+			 "in force: " : "nothing is loaded and all is as before load", policy);
 }
 
 static int parent(struct tier_ctx *ctx, const char *what, pid_t pid, int fd,
