@@ -28,7 +28,6 @@
  * exploration just widens. Loads without any skew pay for a little exploration.
  */
 #include <tier/policy.bpf.h>
-#include <tier/pair.h>
 #include <tier/rank.h>
 
 /* Pages of the smallest top-tier node, set by the loader; 0: unknown, 4 GiB assumed. */
@@ -79,14 +78,6 @@ __noinline int rank_adjust(struct tier_rank *rank, __u32 now_ms, __u32 last_ms)
 	return 1;
 }
 
-static __always_inline __u64 page_hash(const struct tier_fault *f)
-{
-	/* a large folio is known by its first address, whichever part faults */
-	__u64 bytes = (__u64)f->nr_pages << tier_page_shift;
-
-	return tier_pair_hash((f->addr & -bytes) ^ f->mm_id << 20);
-}
-
 static enum tier_decision decide(const struct tier_fault *f)
 {
 	__u32 nid = f->dst_nid, slot = tier_hist_slot(f->latency_ms), index, last_ms;
@@ -103,7 +94,7 @@ static enum tier_decision decide(const struct tier_fault *f)
 		rank_adjust(rank, f->now_ms, last_ms);
 	tier_publish(f, rank->hot_ms > rank->explore_ms ? rank->hot_ms : rank->explore_ms, budget);
 
-	hash = page_hash(f);
+	hash = tier_page_hash(f);
 	index = hash & (NR_BUCKETS - 1);
 	bucket = f->flags & TIER_FAULT_ADDR ? bpf_map_lookup_elem(&rank_marks, &index) : NULL;
 	if (bucket && tier_pair_has(*bucket, hash, f->now_ms, RETURN_WINDOW_MS)) {

@@ -28,7 +28,6 @@
  * before it goes up, so short phases end before their pages are promoted.
  */
 #include <tier/policy.bpf.h>
-#include <tier/pair.h>
 
 #define NR_BUCKETS	(1U << 18)
 

@@ -268,6 +268,48 @@ static void nodemask_is_honoured(void **state)
 	policy_stop(p);
 }
 
+/*
+ * A hot set of 400 pages that comes down as fast as it goes up: the brake halves
+ * admission step by step. Then it fits, and the brake is let go.
+ */
+static void brake_stops_thrashing(void **state)
+{
+	struct setting on[] = { { "thrash_limit_percent", 20 }, { NULL } };
+	static struct tier_fault f[400];
+	static struct tier_replay_entry out[400];
+	__u32 now = 10000, promoted[32], page = 1000000;
+	struct policy *p = policy_start("mru", on);
+
+	for (int round = 0; round < 32; round++) {
+		promoted[round] = 0;
+		for (int i = 0; i < 400; i++) {
+			f[i] = at((round < 12 ? (__u32)i : page++) * 4096ULL, now += 5, 10);
+			f[i].vm_end = ~0ULL;
+		}
+		policy_run(p, f, 400, out);
+		for (int i = 0; i < 400; i++) {
+			assert_true(out[i].decision == TIER_PROMOTE_ANY ||
+				    out[i].decision == TIER_REJECT_THRASH);
+			promoted[round] += out[i].decision == TIER_PROMOTE_ANY;
+		}
+	}
+	assert_int_equal(promoted[0], 400);
+	for (int round = 1; round < 6; round++)
+		assert_in_range(promoted[round + 1], promoted[round] * 2 / 5, promoted[round] * 3 / 5 + 1);
+	assert_in_range(promoted[11], 1, 12);		/* never quite shut: it must see changes */
+	assert_in_range(promoted[14], promoted[13] + 1, 400);
+	assert_int_equal(promoted[31], 400);
+	policy_stop(p);
+
+	p = policy_start("mru", NULL);
+	for (int round = 0; round < 12; round++) {
+		policy_run(p, f, 400, out);
+		for (int i = 0; i < 400; i++)
+			assert_int_equal(out[i].decision, TIER_PROMOTE_ANY);
+	}
+	policy_stop(p);
+}
+
 static void mainline_room_bypasses_and_resets(void **state)
 {
 	struct setting set[] = { { "adjust_interval_ms", 1000 }, { NULL } };
@@ -449,6 +491,7 @@ int main(void)
 		cmocka_unit_test(wrapped_stamp_is_cold),
 		cmocka_unit_test(shared_cow_is_refused),
 		cmocka_unit_test(nodemask_is_honoured),
+		cmocka_unit_test(brake_stops_thrashing),
 		cmocka_unit_test(mainline_room_bypasses_and_resets),
 		cmocka_unit_test(mainline_agrees_with_model),
 		cmocka_unit_test(mainline_zero_limit_refuses),
