@@ -3,7 +3,7 @@
 #include "tierctl.h"
 
 #define COMMANDS(X) \
-	X(load) X(swap) X(set) X(unload) X(clean) \
+	X(load) X(swap) X(set) X(reset) X(unload) X(clean) \
 	X(status) X(stats) X(hist) X(doctor) X(topo) X(get) X(list) X(info) X(dump) \
 	X(top) X(trace) X(explain) X(metrics) \
 	X(version) X(completion) X(help)

@@ -89,7 +89,7 @@ static void draw_node(const struct top *top, unsigned int nid)
 	ms_text(top->now->node[nid].threshold_ms ? (long)top->now->node[nid].threshold_ms : -1,
 		threshold, sizeof(threshold));
 	ms_text(top_quantile_ms(top, nid, 500), p50, sizeof(p50));
-	line(0, "%4u  %s %6s %6s %9s %9s %8s %8s %9s %8s%s", nid, node_tier(top->now, nid), size,
+	line(0, "%4u  %s %5s %5s %8s %9s %8s %8s %9s %8s%s", nid, node_tier(top->now, nid), size,
 	     free_text, rates[0], rates[1 + TIER_VERDICT_PROMOTE], rates[1 + TIER_VERDICT_REJECT],
 	     rates[1 + TIER_VERDICT_KERNEL], threshold, p50, n->unreclaimable ? " STUCK" : "");
 }
@@ -99,7 +99,7 @@ static void draw_nodes(const struct top *top)
 {
 	int left = LINES / 3;
 
-	line(A_BOLD, "NODE  TIER   SIZE   FREE  FAULTS/s PROMOTE/s REJECT/s KERNEL/s HOT BELOW      P50");
+	line(A_BOLD, "NODE  TIER  SIZE  FREE FAULTS/s PROMOTE/s REJECT/s KERNEL/s HOT BELOW      P50");
 	for (unsigned int nid = 0; nid < top->now->nr_nodes && left; nid++) {
 		if (!(top->now->nodes >> nid & 1))
 			continue;
