@@ -55,7 +55,7 @@ help:			## this list
 	@sed -n 's/^\([a-z-]*\):.*##[ \t]*\(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  %-10s %s\n", $$1, $$2 }'
 	@echo 'Variables: V=1 O=DIR PREFIX=DIR DESTDIR=DIR KDIR=DIR KREL=RELEASE'
 	@echo 'Lab:       KERNEL=6.12 FAST_MB=512 SLOW_MB=1536 CPUS=2 NODES=2tier ICOUNT=1'
-	@echo '           RUN=path/script.sh FILES="a b c"'
+	@echo '           RUN=path/script.sh FILES="a b c" OUT=DIR TIMEOUT=S APPEND="words" BPFFS=1'
 
 user: $(O)/user/tierctl
 bpf: $(BPF_OBJ)
@@ -85,13 +85,15 @@ $(O)/%.bpf.o: %.bpf.c
 
 # ---- kernel module: built in a shadow of kmod/ so that the source stays clean ----
 
+# ENTER: command prefix that brings the compiler of that kernel's suite, if need be.
+ENTER	?=
 KMOD_DIR = $(abspath $(O))/kmod/$(KREL)
 kmod:			## the kernel module for KREL, against KDIR
 	@test -e $(KDIR)/Makefile || { \
 		echo "kmod: no kernel headers in $(KDIR): install linux-headers-$(KREL) or set KDIR=" >&2; exit 1; }
 	@mkdir -p $(KMOD_DIR) && ln -sf $(abspath kmod)/* $(KMOD_DIR)/
 	$(call say,KMOD,$(O)/kmod/$(KREL)/tier_policy.ko)
-	$(Q)$(MAKE) -s -C $(KDIR) M=$(KMOD_DIR) TIER_INCLUDE=$(abspath include) modules
+	$(Q)$(ENTER) $(MAKE) -s -C $(KDIR) M=$(KMOD_DIR) TIER_INCLUDE=$(abspath include) modules
 
 # ---- tests and benches: programs ----
 
@@ -154,7 +156,7 @@ LAB_ROOT = $(O)/lab/$(KERNEL)/root
 lab-root: deps-lab
 	@$(MAKE) all testbins
 	@set -e; env=$$(tests/lab/fetch.sh $(KERNEL)); eval "$$env"; \
-	$(MAKE) kmod KREL="$$RELEASE" KDIR="$$KDIR"; \
+	$(MAKE) kmod KREL="$$RELEASE" KDIR="$$KDIR" ENTER="$$ENTER"; \
 	rm -rf $(LAB_ROOT); \
 	$(MAKE) install DESTDIR=$(abspath $(LAB_ROOT)) KREL="$$RELEASE" >/dev/null
 
@@ -162,6 +164,7 @@ lab: lab-root		## shell in the tiered VM, or RUN=script.sh FILES="..." there
 	@tests/lab/run.sh --kernel $(KERNEL) --root $(LAB_ROOT) --fast-mb $(FAST_MB) \
 		--slow-mb $(SLOW_MB) --cpus $(CPUS) --nodes $(NODES) $(if $(filter 1,$(ICOUNT)),--icount) \
 		$(if $(TIMEOUT),--timeout $(TIMEOUT)) $(if $(OUT),--out $(OUT)) \
+		$(if $(APPEND),--append "$(APPEND)") $(if $(filter 1,$(BPFFS)),--bpffs) \
 		$(if $(RUN),--run $(RUN)) $(foreach f,$(FILES),--file $(f))
 
 demo: lab-root		## the main job: policies decide real hint faults, side by side with mode 2
