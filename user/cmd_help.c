@@ -4,10 +4,12 @@
 
 #include "tierctl.h"
 
-enum { MAN };
+enum { MAN, COUNTERS };
 
 static const struct opt opts[] = {
 	[MAN] = { "man", 0, OPT_FLAG, NULL, "print the man page (roff)", 0, 0, NULL },
+	[COUNTERS] = { "counters", 0, OPT_FLAG, NULL, "print what each counter means (Markdown)", 0, 0,
+		NULL },
 	{ 0 },
 };
 
@@ -53,8 +55,9 @@ static int run(struct tierctl *t, const struct args *args)
 	const struct command *cmd = NULL;
 	struct opts_error error;
 
-	if (args->opt[MAN].given && args->nr_words)
-		return failure(t, TIER_CLASS_USAGE, "", "--man takes no command: there is one page");
+	if ((args->opt[MAN].given || args->opt[COUNTERS].given) && args->nr_words)
+		return failure(t, TIER_CLASS_USAGE, "", "--%s takes no command: there is one page",
+			       args->opt[MAN].given ? "man" : "counters");
 	if (args->nr_words) {
 		cmd = opts_command(tierctl_commands, args->words[0], &error);
 		if (!cmd)
@@ -62,6 +65,8 @@ static int run(struct tierctl *t, const struct args *args)
 	}
 	if (args->opt[MAN].given)
 		help_man(stdout, tierctl_commands);
+	else if (args->opt[COUNTERS].given)
+		help_counters(stdout);
 	else if (t->json)
 		return emit_table(t, cmd);
 	else if (cmd)

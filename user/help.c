@@ -193,6 +193,7 @@ static void roff_counters(FILE *to)
 #define TIER_STAT_MOVE(sym, name, unit, help) ROFF_STAT(sym, name, unit, help)
 #define TIER_STAT_SCAN(sym, name, unit, help) ROFF_STAT(sym, name, unit, help)
 #define TIER_STAT_SKIP(sym, name, unit, help) ROFF_STAT(sym, name, unit, help)
+#define TIER_STAT_REQUEST(sym, name, unit, help) ROFF_STAT(sym, name, unit, help)
 	fputs(".SH COUNTERS\n", to);
 #include <tier/stats.def>
 #undef ROFF_STAT
