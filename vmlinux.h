@@ -77,16 +77,40 @@ enum {
 	VM_MAYWRITE = 0x20,
 };
 
+/* Memory policies; modes are user-space ABI, the flags are the kernel's own. */
+enum {
+	MPOL_BIND = 2,
+	MPOL_PREFERRED_MANY = 5,
+	MPOL_F_MOF = 1 << 3,	/* hint faults lead to migration */
+	MPOL_F_MORON = 1 << 4,	/* towards the node of the CPU that faults */
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct mm_struct {
 	int numa_scan_seq;
 };
 
+typedef struct {
+	unsigned long bits[1];	/* as many as the kernel has node ids; the first word is read */
+} nodemask_t;
+
+struct mempolicy {
+	unsigned short mode;
+	unsigned short flags;
+	nodemask_t nodes;
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
 	struct mm_struct *mm;
+	struct mempolicy *mempolicy;
+	nodemask_t mems_allowed;
+};
+
+struct vm_operations_struct {
+	void *get_policy;
 };
 
 struct vm_area_struct {
@@ -94,6 +118,12 @@ struct vm_area_struct {
 	unsigned long vm_end;
 	struct mm_struct *vm_mm;
 	unsigned long vm_flags;
+	const struct vm_operations_struct *vm_ops;
+	struct mempolicy *vm_policy;
+};
+
+struct vm_fault {
+	struct vm_area_struct *vma;
 };
 
 struct page {

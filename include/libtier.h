@@ -319,6 +319,8 @@ struct tier_stats {
 	bool observer;			/* the rest is valid */
 	struct tier_moves *moves;	/* [src * nr_nodes + dst], sum over CPUs */
 	struct tier_scans scans;
+	bool requesting;		/* promotions ahead of a fault are possible; request is valid */
+	struct tier_request_counts request;	/* programs and daemon */
 };
 
 /*
@@ -372,6 +374,40 @@ struct tier_watch_pid {
 /* All processes that faulted, unsorted; free(*tasks). 0 or -ENOMEM. */
 int tier_watch__tasks(const struct tier_watch *watch, struct tier_watch_pid **tasks,
 		      unsigned int *nr);
+
+/* ---- promotions that no fault carries out: the daemon's side (requests.c) ---- */
+
+struct tier_requests;
+
+typedef void (*tier_request_fn)(void *data, const struct tier_request *request);
+
+/*
+ * Root only, and one per machine: -EBUSY if another process has it. @fn is called
+ * from tier_requests__serve(). Nothing has to be loaded yet.
+ */
+int tier_requests__new(struct tier_ctx *ctx, tier_request_fn fn, void *data,
+		       struct tier_requests **requests);
+/* Says that nobody listens any more. What is still queued stays for the next one. */
+void tier_requests__free(struct tier_requests *requests);
+
+/*
+ * Follow what is in force: call it once a second. Opens the queue of the policy
+ * in force, lets go of one that was unloaded, and hooks the faults that memory
+ * policy rules out if the policy's honour_nodemask is on. 1: there is a queue,
+ * 0: there is none, negative: failed, try again later.
+ */
+int tier_requests__refresh(struct tier_requests *requests);
+
+/*
+ * Say that someone listens for the next @listen_ms (0: no longer), and deliver what
+ * is queued. Requests delivered.
+ */
+int tier_requests__serve(struct tier_requests *requests, unsigned int listen_ms);
+
+/* Count an outcome: TIER_RQ_MOVED and after. */
+void tier_requests__count(struct tier_requests *requests, enum tier_stat_request id, __u64 nr);
+/* Bring what was counted to where tier_stats__read() finds it. */
+void tier_requests__publish(struct tier_requests *requests);
 
 /* Names and units of the tables: static strings, NULL for ids without an entry. */
 const char *tier_decision__name(unsigned int decision);

@@ -278,6 +278,17 @@ struct tier_request_counts {
 /* Map "tier_daemon": array with one entry. Without a daemon nothing is requested. */
 struct tier_daemon {
 	__u64 until_ns;			/* CLOCK_MONOTONIC: it listens at least until then */
+	__u32 pid;			/* of the last that listened */
+	__u32 reserved;
+};
+
+/*
+ * Map "tier_async_nodes" of the program that serves faults which no policy is
+ * asked about: array, index node id, kept up to date by the daemon.
+ */
+struct tier_async_node {
+	__u32 threshold_ms;		/* a fault that leads to this node is hot below */
+	__u32 reserved;
 };
 
 /* One entry of a policy's replay map: input and, afterwards, its decision. */
@@ -316,7 +327,8 @@ TIER_ASSERT_SIZE(tier_moves, 64);
 TIER_ASSERT_SIZE(tier_scans, 128);
 TIER_ASSERT_SIZE(tier_request, 56);
 TIER_ASSERT_SIZE(tier_request_counts, 192);
-TIER_ASSERT_SIZE(tier_daemon, 8);
+TIER_ASSERT_SIZE(tier_daemon, 16);
+TIER_ASSERT_SIZE(tier_async_node, 8);
 TIER_ASSERT_SIZE(tier_replay_entry, 104);
 TIER_ASSERT_SIZE(tier_replay_scan, 72);
 TIER_ASSERT_SIZE(tier_replay, 24);

@@ -187,6 +187,18 @@ struct tier_live {
 int tier_live_open(struct tier_ctx *ctx, __u32 map_id, struct tier_live *live);
 void tier_live_close(struct tier_live *live);
 
+/* ---- async.c: for requests.c ---- */
+
+struct tier_async;
+
+/* Does the policy in force want the faults that memory policy rules out? */
+bool tier_async_wanted(struct tier_ctx *ctx, __u32 policy_id);
+/* NULL in @async if it does not. Makes pins: needs the lock. */
+int tier_async_open(struct tier_ctx *ctx, __u32 policy_id, struct tier_async **async);
+void tier_async_close(struct tier_async *async);
+/* Hands the thresholds in force to the program. */
+void tier_async_refresh(struct tier_ctx *ctx, struct tier_async *async, __u32 policy_id);
+
 /* ---- observer.c ---- */
 
 int tier_observer_attach(struct tier_ctx *ctx, const struct tier_env *env);

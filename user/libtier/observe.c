@@ -309,6 +309,25 @@ static int read_array(struct tier_ctx *ctx, const char *pin, void *values, __u32
 	return err;
 }
 
+/* Outcomes first: what is counted as done is then never more than what was asked. */
+static int read_requests(struct tier_ctx *ctx, struct tier_stats *stats)
+{
+	struct tier_request_counts asked = {};
+	int err;
+
+	err = read_array(ctx, "maps/tier_request_results", &stats->request, 1,
+			 sizeof(stats->request));
+	if (err && err != -ENOENT)
+		return map_fails(ctx, err, "tier_request_results");
+	err = read_percpu(ctx, "maps/tier_request_counts", &asked, 1, sizeof(asked));
+	if (err && err != -ENOENT)
+		return map_fails(ctx, err, "tier_request_counts");
+	stats->requesting = !err;
+	for (unsigned int i = 0; i < TIER_NR_RQ; i++)
+		stats->request.count[i] += asked.count[i];
+	return 0;
+}
+
 static int read_counters(struct tier_ctx *ctx, struct tier_stats *stats)
 {
 	__u32 nr = stats->nr_nodes;
@@ -337,7 +356,7 @@ static int read_counters(struct tier_ctx *ctx, struct tier_stats *stats)
 	if (err && err != -ENOENT)
 		return map_fails(ctx, err, "observer");
 	stats->observer = !err;
-	return 0;
+	return read_requests(ctx, stats);
 }
 
 static struct tier_stats *alloc_stats(__u32 nr)

@@ -13,7 +13,7 @@
 
 #include "internal.h"
 
-#define BASE_MAGIC	0x45534142	/* "BASE" */
+#define BASE_MAGIC	0x32534142	/* "BAS2" */
 
 /* In front of the arrays pairs, hist and moves. Of this boot and load, so raw is fine. */
 struct base {
@@ -23,6 +23,7 @@ struct base {
 	__u32 reserved;
 	__u64 module[TIER_NR_EV];
 	struct tier_scans scans;
+	struct tier_request_counts request;
 };
 
 static void base_path(struct tier_ctx *ctx, char *path, size_t size, const char *suffix)
@@ -81,6 +82,7 @@ int tier_base_subtract(struct tier_ctx *ctx, struct tier_stats *stats)
 		      take_off(file, stats->hist, stats->nr_nodes * sizeof(*stats->hist)) ?:
 		      take_off(file, stats->moves, pairs * sizeof(*stats->moves));
 		subtract(&stats->scans, &base.scans, sizeof(base.scans));
+		subtract(&stats->request, &base.request, sizeof(base.request));
 		memcpy(stats->module_base, base.module, sizeof(base.module));
 	}
 	fclose(file);
@@ -165,6 +167,7 @@ static int do_reset(struct tier_ctx *ctx, void *arg, struct tier_changes *change
 		return err;
 	base.nr_nodes = stats->nr_nodes;
 	base.scans = stats->scans;
+	base.request = stats->request;
 	memcpy(base.module, stats->module, sizeof(base.module));
 	/*
 	 * Faults went on while the maps were read. If all of them are accounted
