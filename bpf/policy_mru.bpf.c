@@ -19,6 +19,7 @@ static enum tier_decision decide(const struct tier_fault *f)
 {
 	if (tier_now_and_then(f))
 		tier_publish(f, 0, 0);
+	tier_rate_take(f, 0);	/* without a limit: only counts the candidate */
 	return TIER_PROMOTE_ANY;
 }
 

@@ -14,8 +14,8 @@
  * Terms. Budget: pages a second that may go up to one node: its size in
  * refill_s seconds, and no more than rate_limit_mbps. Hot threshold: end of the
  * hot population, lowered when it exceeds the budget. Exploration: promotion
- * without such evidence, for a 2^-n part of the budget, n from 0 to 10,
- * starting at 6. Returned: a page that we promoted faults on the slow tier
+ * without such evidence: the hottest 2^-n part of the pages, as far as that part
+ * of the budget goes, n from 0 to 10, starting at 6. Returned: a page that we promoted faults on the slow tier
  * again within two minutes; so demotion found it colder than what it joined.
  *
  * Source. Ranking against a capacity instead of an absolute bar is in MEMTIS

@@ -16,9 +16,10 @@
  * out.
  *
  * explore_ms: what is left when no population stands out: the hottest pages,
- * as many as the exploration budget takes. The budget is the whole one shifted
- * right; the shift grows when explored pages come back to the slow tier, and
- * shrinks, slowly, while they do not.
+ * as many as the exploration budget takes, and at most the same part of all
+ * pages as it is of the whole budget. That part is 2^-shift; the shift grows
+ * when explored pages come back to the slow tier, and shrinks, slowly, while
+ * they do not.
  *
  * The includer brings __u32, __u64 and bool.
  */
@@ -94,17 +95,19 @@ tier_rank_contrast(const struct tier_rank *rank, __u32 i, __u64 sum)
  * combination of their values through every round.
  */
 static inline __attribute__((always_inline)) void
-tier_rank_pick(struct tier_rank *rank, __u64 budget, __u64 explore_budget)
+tier_rank_pick(struct tier_rank *rank, __u64 budget, __u32 shift)
 {
 	volatile struct tier_rank_found *found = &rank->found;
 	__u64 sum = 0, mass = budget << TIER_RANK_DECAY_SHIFT;
-	__u64 explore_mass = explore_budget << TIER_RANK_DECAY_SHIFT;
+	__u64 explore_mass = mass >> (shift & 31);
 	__u32 apart, fits, hot_ms, fall_ms = rank->hot_ms - rank->hot_ms / 32;
 
 	for (__u32 i = 0; i < TIER_HIST_SLOTS; i++) {
 		rank->below[i] = sum;
 		sum += rank->pages[i];
 	}
+	if (sum >> (shift & 31) < explore_mass)
+		explore_mass = sum >> (shift & 31);
 	found->apart = found->fits = found->explore = found->contrast = 0;
 	for (__u32 i = 4; i < TIER_HIST_SLOTS - 8; i++) {
 		__u64 contrast = tier_rank_contrast(rank, i, sum);
@@ -176,7 +179,7 @@ tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u32 seconds, __u64 budg
 		rank->explore_shift = TIER_RANK_EXPLORE_START;
 	}
 	tier_rank_explore(rank, now_ms, patience_ms);
-	tier_rank_pick(rank, budget, budget >> (rank->explore_shift & 31));
+	tier_rank_pick(rank, budget, rank->explore_shift);
 	tier_rank_decay(rank, seconds);
 }
 

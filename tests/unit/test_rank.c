@@ -32,7 +32,7 @@ static void hot_population_stands_out(void **state)
 
 	populate(&rank, 4096, 43);
 	populate(&rank, 61440, 6000);
-	tier_rank_pick(&rank, PLENTY, 0);
+	tier_rank_pick(&rank, PLENTY, 31);
 	hot = 1 - exp(-(double)rank.hot_ms / 43);
 	cold = 1 - exp(-(double)rank.hot_ms / 6000);
 	print_message("threshold %u ms: %.1f %% of the hot, %.1f %% of the cold\n", rank.hot_ms,
@@ -51,7 +51,7 @@ static void scale_does_not_matter(void **state)
 
 		populate(&rank, 5000, 50 * scale[i]);
 		populate(&rank, 60000, 5000 * scale[i]);
-		tier_rank_pick(&rank, PLENTY, 0);
+		tier_rank_pick(&rank, PLENTY, 31);
 		assert_in_range(rank.hot_ms, 110 * scale[i], 330 * scale[i]);
 	}
 }
@@ -64,7 +64,7 @@ static void one_population_is_not_hot(void **state)
 		struct tier_rank rank = {};
 
 		populate(&rank, 50000, mean[i]);
-		tier_rank_pick(&rank, PLENTY, 0);
+		tier_rank_pick(&rank, PLENTY, 31);
 		assert_int_equal(rank.hot_ms, 0);
 	}
 }
@@ -75,9 +75,9 @@ static void few_pages_prove_nothing(void **state)
 
 	populate(&rank, 30, 20);
 	populate(&rank, 300, 60000);
-	tier_rank_pick(&rank, PLENTY, 0);
+	tier_rank_pick(&rank, PLENTY, 31);
 	assert_int_equal(rank.hot_ms, 0);
-	tier_rank_pick(&(struct tier_rank){}, PLENTY, PLENTY);
+	tier_rank_pick(&(struct tier_rank){}, PLENTY, 0);
 }
 
 /* A budget below the hot mass takes the hottest, to within a slot. */
@@ -88,9 +88,9 @@ static void budget_cuts_by_rank(void **state)
 
 	populate(&rank, 8000, 43);
 	populate(&rank, 80000, 6000);
-	tier_rank_pick(&rank, PLENTY, 0);
+	tier_rank_pick(&rank, PLENTY, 31);
 	full = rank.hot_ms;
-	tier_rank_pick(&rank, 62, 0);		/* 1984 pages of the decaying sum */
+	tier_rank_pick(&rank, 62, 31);		/* 1984 pages of the decaying sum */
 	assert_true(rank.hot_ms < full);
 	assert_true(rank.below[tier_hist_slot(rank.hot_ms) - 1] <= 1984);
 	assert_true(rank.below[tier_hist_slot(rank.hot_ms) + 1] > 1984);
@@ -101,18 +101,23 @@ static void exploration_takes_the_hottest_few(void **state)
 	struct tier_rank rank = {};
 
 	populate(&rank, 80000, 6000);
-	tier_rank_pick(&rank, 1000, 10);	/* 320 pages of the decaying sum */
+	tier_rank_pick(&rank, 640, 6);		/* 320 pages of the decaying sum */
 	assert_int_equal(rank.hot_ms, 0);
 	assert_true(rank.below[tier_hist_slot(rank.explore_ms) - 1] <= 320);
 	assert_true(rank.below[tier_hist_slot(rank.explore_ms) + 1] > 320);
-	tier_rank_pick(&(struct tier_rank){}, 1000, 10);
+	/* however large the budget: no more than the hottest sixteenth of the pages */
+	tier_rank_pick(&rank, PLENTY, 4);
+	assert_true(rank.below[tier_hist_slot(rank.explore_ms) - 1] <= 5000);
+	assert_true(rank.below[tier_hist_slot(rank.explore_ms) + 1] > 5000);
+	tier_rank_pick(&rank, PLENTY, 0);
+	assert_true(rank.explore_ms > 1000000);
 }
 
 static void no_fault_opens_nothing(void **state)
 {
 	struct tier_rank rank = {};
 
-	tier_rank_pick(&rank, 1000, 1000);
+	tier_rank_pick(&rank, 1000, 0);
 	assert_int_equal(rank.hot_ms, 0);
 	assert_int_equal(rank.explore_ms, 0);
 }
