@@ -37,6 +37,14 @@ struct {
 	__type(value, struct tier_moves);
 } tier_moves SEC(".maps");
 
+/* Shared with the policies, whose success gate reads the outcomes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_node);
+} tier_nodes SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -262,6 +270,8 @@ static __always_inline void count_move(__s32 src, __s32 dst, __u32 what, __u64 n
 static __always_inline int count_outcome(unsigned long long *ctx, __u32 ok, __u32 bad, bool count_ok)
 {
 	__u64 folio = 0, node = 0, ret = 0;
+	struct tier_node *state;
+	__u32 dst;
 	__s32 src;
 
 	if (!tier_stamp_bits || bpf_get_func_arg(ctx, 0, &folio) ||
@@ -271,10 +281,17 @@ static __always_inline int count_outcome(unsigned long long *ctx, __u32 ok, __u3
 	src = tier_compat_folio_nid((void *)folio, tier_stamp_shift, tier_stamp_bits);
 	if (is_top(src) || !is_top(node))
 		return 0;
-	if ((__s32)ret)
+	dst = node;
+	state = bpf_map_lookup_elem(&tier_nodes, &dst);
+	if ((__s32)ret) {
 		count_move(src, node, bad, 1);
-	else if (count_ok)
+		if (state)
+			add(&state->moved_failed, 1);
+	} else if (count_ok) {
 		count_move(src, node, ok, 1);
+		if (state)
+			add(&state->moved_ok, 1);
+	}
 	return 0;
 }
 

@@ -179,8 +179,15 @@ struct tier_node {
 	__u64 adjust_candidates_pages;	/* candidates_pages at adjust_start_ms */
 	__u64 limit_pages_per_s;	/* rate limit in force, 0: none */
 	__u32 reference_ms;		/* automatic threshold: what adjusted_ms started from */
-	__u32 reserved32;
-	__u64 reserved[9];
+	__u32 gate_closed;		/* success gate: promotions keep failing, only probes go */
+	__u64 moved_ok;			/* observer: hint-fault promotions to this node that ... */
+	__u64 moved_failed;		/* ... succeeded, and that were refused or failed */
+	__u64 gate_ok;			/* success gate: moved_ok at gate_start_ms */
+	__u64 gate_failed;
+	__u64 gate_asked;		/* candidates while it was closed; every 64th is a probe */
+	__u32 gate_start_ms;
+	__u32 gate_closings;		/* times it closed, ever */
+	__u64 reserved[3];
 };
 
 /*

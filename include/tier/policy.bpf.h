@@ -34,6 +34,7 @@
 #include <tier/ops.h>
 #include <tier/compat.bpf.h>
 #include <tier/brake.h>
+#include <tier/gate.h>
 #include <tier/hist.h>
 #include <tier/pair.h>
 #include <tier/rate.h>
@@ -103,6 +104,8 @@ TIER_PARAM_NEED(__u32, honour_nodemask, 0, 0, 1, "",
 		"never promote outside the memory policy's or the cpuset's nodes", 9);
 TIER_PARAM_NEED(__u32, thrash_limit_percent, 0, 0, 100, "%",
 		"halve admission while more of the candidates were promoted and demoted lately; 0 off", 1);
+TIER_PARAM(__u32, success_gate, 0, 0, 1, "",
+	   "while nearly all promotions to a node fail, only probe now and then");
 _Static_assert(TIER_NEED_ADDR == 1 && (TIER_NEED_ADDR | TIER_NEED_SHARED) == 5 &&
 	       (TIER_NEED_ADDR | TIER_NEED_ALLOWED) == 9, "needs spelled as numbers in the tags");
 
@@ -320,11 +323,22 @@ static __noinline int tier_brake_check(__u64 hash, __u32 now_ms, __u32 dst, __u3
 	return decision;
 }
 
-/* Is it a promotion that the brake has a say in? */
-TIER_INLINE bool tier_brake_applies(const struct tier_fault *f, int decision)
+/* What the parameters make of a decision: only promotions are touched. */
+TIER_INLINE int tier_check(const struct tier_fault *f, int decision)
 {
-	return decision >= TIER_FIRST_PROMOTE && decision < TIER_FIRST_REJECT &&
-	       (f->flags & TIER_FAULT_ADDR) && thrash_limit_percent;
+	struct tier_node *node;
+
+	if (decision < TIER_FIRST_PROMOTE || decision >= TIER_FIRST_REJECT)
+		return decision;
+	if (success_gate) {
+		node = tier_node(f);
+		if (node && !tier_gate_admit(node, f->now_ms))
+			return TIER_REJECT_FULL;
+	}
+	if (thrash_limit_percent && (f->flags & TIER_FAULT_ADDR))
+		return tier_brake_check(tier_page_hash(f), f->now_ms, f->dst_nid, f->nr_pages,
+					decision);
+	return decision;
 }
 
 TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
@@ -357,9 +371,7 @@ TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
 										\
 	if (!__decision)							\
 		__decision = decide(f);						\
-	if (tier_brake_applies(f, __decision))					\
-		__decision = tier_brake_check(tier_page_hash(f), (f)->now_ms,	\
-					      (f)->dst_nid, (f)->nr_pages, __decision); \
+	__decision = tier_check(f, __decision);					\
 	tier_account(f, __decision);						\
 	__decision;								\
 })
