@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * BPF only, part of tier/policy.bpf.h: the maps that every policy has. The
+ * loader sizes them by name. tier_counts, tier_hist, tier_nodes and tier_regions
+ * are shared with the next policy and the observer; the others are private.
+ */
+#ifndef TIER_MAPS_BPF_H
+#define TIER_MAPS_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <tier/abi.h>
+#include <tier/brake.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_counts);
+} tier_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_hist);
+} tier_hist SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_node);
+} tier_nodes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct tier_region_key);
+	__type(value, struct tier_region);
+} tier_regions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_replay_entry);
+} tier_replay_faults SEC(".maps");
+
+/* Thrash brake: state per target node, and marks of the pages that went up lately. */
+#define TIER_BRAKE_BUCKETS	65536U
+#define TIER_BRAKE_WINDOW_MS	120000U
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TIER_MAX_NODES);
+	__type(key, __u32);
+	__type(value, struct tier_brake);
+} tier_brakes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TIER_BRAKE_BUCKETS);
+	__type(key, __u32);
+	__type(value, __u64);
+} tier_brake_marks SEC(".maps");
+
+#endif /* TIER_MAPS_BPF_H */
