@@ -170,18 +170,21 @@ static bool prog_lives(__u32 id)
  */
 int tier_observer_remove(struct tier_ctx *ctx, struct tier_progs *progs)
 {
-	const struct timespec step = { .tv_nsec = 10 * 1000 * 1000 };
+	struct timespec step = { .tv_nsec = 10 * 1000 * 1000 };
 	unsigned int nr = progs->nr;
 	int err;
 
 	err = tier_pin_remove(ctx, "observer");
 	if (err)
 		return err;
-	for (int i = 0; i < 300 && nr; i++) {
+	/* 10, 20, 40, 80, then 160 ms: 3 s in all */
+	for (int i = 0; i < 22 && nr; i++) {
 		while (nr && !prog_lives(progs->id[nr - 1]))
 			nr--;
 		if (nr)
 			nanosleep(&step, NULL);
+		if (step.tv_nsec < 160 * 1000 * 1000)
+			step.tv_nsec *= 2;
 	}
 	if (nr)
 		tier_log(ctx, TIER_LOG_DEBUG, "%u observer programs are still in use elsewhere", nr);
