@@ -181,7 +181,7 @@ run_selftest()
 guest_files()
 {
 	local file
-	for file in "$here/guest/lib.sh" "$here/bench/fault_cost.sh" "$build"/tests/guest/* \
+	for file in "$here"/guest/lib*.sh "$here/bench/fault_cost.sh" "$build"/tests/guest/* \
 		"$build"/tests/bench/tierload "$build"/tests/bench/faultloop \
 		"$(command -v strace)"; do
 		case $file in *.d | *.o) [[ $file == *.bpf.o ]] || continue ;; esac
@@ -222,7 +222,8 @@ run_guests()
 {
 	local script name together=()
 	for script in "$guest_dir"/*.sh; do
-		[ -f "$script" ] && [ "${script##*/}" != lib.sh ] || continue
+		[ -f "$script" ] || continue
+		case ${script##*/} in lib*.sh) continue ;; esac
 		name=guest/$(basename "$script" .sh)
 		wanted "$name" || continue
 		if grep -q '^# together' "$script"; then

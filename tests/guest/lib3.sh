@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced after lib.sh by the tests of policies: nodes, memory under pressure, workloads.
+
+PROMOTE_LIMIT=/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps
+
+tiering_on()
+{
+	set_knob /proc/sys/kernel/numa_balancing 2
+}
+
+demotion_on()
+{
+	set_knob /sys/kernel/mm/numa/demotion_enabled 1
+}
+
+# node_vmstat NODE NAME: a counter of one node, exact.
+node_vmstat()
+{
+	fold
+	awk -v n="$2" '$1 == n { print $2; found = 1 } END { exit !found }' \
+		"/sys/devices/system/node/node$1/vmstat" || bail "no $2 for node $1"
+}
+
+# free_mib NODE: free memory of a node.
+free_mib()
+{
+	awk '/MemFree:/ { print int($4 / 1024) }' "/sys/devices/system/node/node$1/meminfo"
+}
+
+# eat NODES MIB [lock]: hold memory of these nodes; $EATER is the process.
+eat()
+{
+	rm -f "$T_DIR/eaten"
+	# shellcheck disable=SC2086 # "lock" or nothing
+	memeater "$1" "$2" ${3:-} "$T_DIR/eaten" >"$T_DIR/eater.out" 2>&1 &
+	EATER=$!
+	wait_for 120 "$2 MiB of node $1" test -e "$T_DIR/eaten" || {
+		sed 's/^/# /' "$T_DIR/eater.out"
+		bail "cannot take $2 MiB of node $1"
+	}
+}
+
+spit()
+{
+	kill "$EATER" 2>/dev/null
+	wait "$EATER" 2>/dev/null
+	EATER=
+}
+
+# decided A B DECISION [pages]: faults (or pages) that ended so between two readings.
+decided()
+{
+	grown_sum "$1" "$2" "nodes.*.as_target.${4:-faults}.$3"
+}
+
+# load_run NAME TIERLOAD-ARGUMENT...: run it to its end, report in $T_DIR/NAME.json.
+load_run()
+{
+	local name=$1 status=0
+	shift
+	tierload "$@" --quiet --json "$T_DIR/$name.json" >"$T_DIR/$name.out" 2>&1 || status=$?
+	[ $status = 0 ] || sed 's/^/# tierload: /' "$T_DIR/$name.out"
+	return $status
+}
+
+# permille NAME KEY: a ratio of that report, in thousandths.
+permille()
+{
+	jget "$T_DIR/$1.json" "totals.$2" | awk '{ printf "%d\n", $1 * 1000 + 0.5 }'
+}
+
+kernel_of()
+{
+	jget "$T_DIR/$1.json" "totals.$2"
+}
