@@ -176,18 +176,29 @@ test: lab-root		## unit tests, verifier ring, guest tests
 
 # ---- install ----
 
+# Made by tierctl itself from its command tables, so that they cannot disagree.
+GENERATED_DOCS := share/man/man8/tierctl.8 share/bash-completion/completions/tierctl \
+	share/zsh/site-functions/_tierctl
+
 install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/tierctl $(DESTDIR)$(PREFIX)/include/tier
 	$(Q)install -m 755 $(O)/user/tierctl $(DESTDIR)$(PREFIX)/sbin/
 	$(Q)install -m 644 $(BPF_OBJ) $(DESTDIR)$(PREFIX)/lib/tierctl/
 	$(Q)install -m 644 vmlinux.h $(wildcard include/tier/*) $(DESTDIR)$(PREFIX)/include/tier/
+	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,$(dir $(GENERATED_DOCS)) lib/systemd/system)
+	$(Q)$(O)/user/tierctl help --man >$(DESTDIR)$(PREFIX)/share/man/man8/tierctl.8
+	$(Q)$(O)/user/tierctl completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tierctl
+	$(Q)$(O)/user/tierctl completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tierctl
+	$(Q)$(if $(wildcard user/tierctl.service.in),sed 's|@SBINDIR@|$(PREFIX)/sbin|' user/tierctl.service.in \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/tierctl.service)
 	$(Q)if [ -e $(O)/kmod/$(KREL)/tier_policy.ko ]; then \
 		install -D -m 644 $(O)/kmod/$(KREL)/tier_policy.ko \
 			$(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko; \
 	else echo "no module built for $(KREL): run 'make kmod' and install again"; fi
 
-uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/sbin/tierctl $(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko
+uninstall:		## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/sbin/tierctl $(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko \
+		$(addprefix $(DESTDIR)$(PREFIX)/,$(GENERATED_DOCS) lib/systemd/system/tierctl.service)
 	rm -rf $(DESTDIR)$(PREFIX)/lib/tierctl $(DESTDIR)$(PREFIX)/include/tier
 
 clean:			## remove build/
