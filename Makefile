@@ -45,7 +45,7 @@ BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
 	$(patsubst %.c,$(O)/%,$(filter-out $(TIERLOAD_SRC),$(wildcard tests/bench/*.c)))
 
 .PHONY: all user bpf kmod unit testbins help deps deps-lab demo test lab lab-root bench \
-	install uninstall clean
+	docs install uninstall clean
 .DELETE_ON_ERROR:
 
 all: user bpf		## tierctl and the BPF objects (not the module: make kmod)
@@ -195,6 +195,9 @@ install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
 		install -D -m 644 $(O)/kmod/$(KREL)/tier_policy.ko \
 			$(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko; \
 	else echo "no module built for $(KREL): run 'make kmod' and install again"; fi
+
+docs: user		## rewrite the pages that are generated (docs/counters.md)
+	$(Q)$(O)/user/tierctl help --counters >docs/counters.md
 
 uninstall:		## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/sbin/tierctl $(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko \
