@@ -52,6 +52,21 @@ static const struct out_col observer_cols[] = {
 	{ "/scan_work_ns", "scan time", 0 }, { 0 },
 };
 
+static const struct out_col request_cols[] = {
+	{ "/requested_pages", "requested", 0 }, { "/request_moved_pages", "moved", 0 },
+	{ "/request_waiting_pages", "waiting", 0 },
+	{ "/request_not_slow_pages", "promoted already", 0 },
+	{ "/request_gone_pages", "gone", 0 }, { "/request_busy_pages", "busy", 0 },
+	{ "/request_no_memory_pages", "no free page", 0 },
+	{ "/request_shared_pages", "shared", 0 }, { "/request_not_allowed_pages", "not allowed", 0 },
+	{ "/request_rate_pages", "daemon's limit", 0 }, { "/request_stale_pages", "too late", 0 },
+	{ "/request_failed_pages", "failed", 0 },
+	{ "/request_limited_pages", "not requested: policy's limit", 0 },
+	{ "/request_dropped_pages", "not requested: queue full", 0 },
+	{ "/nodemask_faults", "faults outside the nodemask", OUT_NO_UNIT },
+	{ 0 },
+};
+
 static const struct out_col sum_cols[] = {
 	{ "/accounted", "accounted", 0 }, { "/faults_seen", "faults seen", OUT_NO_UNIT },
 	{ "/faults_counted", "faults counted", OUT_NO_UNIT },
@@ -65,12 +80,13 @@ static const struct out_col sum_cols[] = {
 #define PAIRS	{ OUT_VIEW_TABLE, "/pairs", "By nodes, verdict and reason", pair_cols, \
 		  "no fault decided yet", false }
 #define SEEN	{ OUT_VIEW_LINES, "/observer", "Migrations and scans", observer_cols, NULL, false }
+#define ASKED	{ OUT_VIEW_LINES, "/requests", "Pages requested of the daemon", request_cols, NULL, false }
 #define SUM	{ OUT_VIEW_LINES, "", "Every fault under one verdict?", sum_cols, NULL, false }
 
-static const struct out_view views[][7] = {
+static const struct out_view views[][8] = {
 	[BY_NODE] = { HEAD, NODES, RATES, SUM },
 	[BY_REASON] = { HEAD, PAIRS, SUM },
-	[BY_ALL] = { HEAD, NODES, RATES, PAIRS, SEEN, SUM },
+	[BY_ALL] = { HEAD, NODES, RATES, PAIRS, SEEN, ASKED, SUM },
 };
 
 static const struct out_col line_cols[] = {

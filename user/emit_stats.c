@@ -24,6 +24,11 @@ static const char *const skip_names[] = {
 #include <tier/stats.def>
 };
 
+static const char *const request_names[] = {
+#define TIER_STAT_REQUEST(sym, name, unit, help) [TIER_RQ_##sym] = name,
+#include <tier/stats.def>
+};
+
 const char *verdict_name(enum tier_verdict verdict)
 {
 	static const char *const names[] = { "kernel", "promote", "reject" };
@@ -206,6 +211,20 @@ static void observer(struct out *out, const struct tier_stats *s, const struct t
 	out_end(out);
 }
 
+/* What was requested of the daemon, and what it has not got to yet. */
+static void requests(struct out *out, const struct tier_stats *s)
+{
+	__u64 left = s->request.count[TIER_RQ_PAGES];
+
+	out_begin_object(out, "requests");
+	for (unsigned int c = 0; c < TIER_NR_RQ; c++)
+		out_u64(out, request_names[c], s->request.count[c]);
+	for (unsigned int c = TIER_RQ_MOVED; c <= TIER_RQ_FAILED; c++)
+		left = left > s->request.count[c] ? left - s->request.count[c] : 0;
+	out_u64(out, "request_waiting_pages", left);
+	out_end(out);
+}
+
 void emit_module(struct out *out, const char *key, const __u64 *module, const __u64 *base)
 {
 	out_begin_object(out, key);
@@ -235,6 +254,10 @@ void emit_stats(struct out *out, const struct tier_stats *s)
 		observer(out, s, &t);
 	else
 		out_str(out, "observer", NULL);
+	if (s->requesting)
+		requests(out, s);
+	else
+		out_str(out, "requests", NULL);
 	out_u64(out, "faults_counted", t.faults_counted);
 	out_u64(out, "faults_seen_before", t.faults_seen_before);
 	out_u64(out, "faults_seen", t.faults_seen);

@@ -199,6 +199,15 @@ static void observer(struct out *out, const struct tier_stats *s)
 #include <tier/stats.def>
 }
 
+static void requests(struct out *out, const struct tier_stats *s)
+{
+	if (!s->requesting)
+		return;
+#define TIER_STAT_REQUEST(sym, name, unit, help) \
+	plain(out, name, "counter", unit, help, s->request.count[TIER_RQ_##sym]);
+#include <tier/stats.def>
+}
+
 int metrics_emit(struct tier_ctx *ctx, struct out *out)
 {
 	struct totals totals;
@@ -218,6 +227,7 @@ int metrics_emit(struct tier_ctx *ctx, struct out *out)
 		node_values(out, s);
 		module(out, s);
 		observer(out, s);
+		requests(out, s);
 		plain(out, "accounted", "gauge", NULL,
 		      "1 if each fault handed to the policy is counted under one verdict",
 		      !stats_missing(&totals));

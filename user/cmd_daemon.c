@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/* tierctl daemon: promotions that no fault carries out, metrics, policy at boot. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "metrics.h"
+
+enum { CONFIG, POLL, LIMIT, METRICS };
+
+static const struct opt opts[] = {
+	[CONFIG] = { "config", 'c', OPT_TEXT, "FILE",
+		"read FILE and FILE.d/*.conf instead of " CONF_FILE, 0, 0, NULL },
+	[POLL] = { "poll-ms", 'p', OPT_NUMBER, "N", "look for requests every N ms", 1, 1000, NULL },
+	[LIMIT] = { "limit-mbps", 'L', OPT_NUMBER, "N",
+		"move at most N MiB/s to each node, 0: no limit but the policy's", 0, 1 << 20, NULL },
+	[METRICS] = { "metrics", 'm', OPT_TEXT, "[ADDR:]PORT", "serve /metrics there as well", 0, 0, NULL },
+	{ 0 },
+};
+
+/* Programs stop asking this long after the daemon was last seen. */
+#define LISTEN_MS	2000
+#define SECOND_NS	1000000000ULL
+
+static int resolve(struct tierctl *t, const struct args *args, struct conf *conf)
+{
+	static const struct {
+		int opt;
+		enum conf_key key;
+	} pairs[] = { { POLL, CONF_POLL_MS }, { LIMIT, CONF_LIMIT_MBPS }, { METRICS, CONF_METRICS } };
+	bool named = args->opt[CONFIG].given;
+	int code;
+
+	code = conf_read(t, conf, named ? args->opt[CONFIG].text : CONF_FILE, named);
+	for (unsigned int i = 0; i < 3 && !code; i++) {
+		const struct opt_value *value = &args->opt[pairs[i].opt];
+		char number[24];
+
+		if (!value->given)
+			continue;
+		snprintf(number, sizeof(number), "%llu", value->number);
+		code = conf_set(t, conf, pairs[i].key,
+				opts[pairs[i].opt].kind == OPT_NUMBER ? number : value->text,
+				"option");
+	}
+	return code;
+}
+
+/* The policy of the configuration, unless one is in force: an operator's choice stays. */
+static int load_policy(struct tierctl *t, const struct conf *conf)
+{
+	struct tier_setting set[CONF_MAX_SET];
+	int err;
+
+	if (!*conf->value[CONF_POLICY].text)
+		return TIER_CLASS_OK;
+	for (unsigned int i = 0; i < conf->nr_set; i++)
+		set[i] = (struct tier_setting){ conf->set[i].name, conf->set[i].value };
+	err = tier_load(t->ctx, conf->value[CONF_POLICY].text, set, conf->nr_set, 0, NULL);
+	if (err == -EEXIST && tier_ctx__error(t->ctx)->class == TIER_CLASS_FAILED) {
+		note(t, "a policy is in force already; %s is not loaded",
+		     conf->value[CONF_POLICY].text);
+		return TIER_CLASS_OK;
+	}
+	return err ? failure_ctx(t) : TIER_CLASS_OK;
+}
+
+static void on_request(void *data, const struct tier_request *request)
+{
+	mover__add(data, request);
+}
+
+struct service {
+	struct tierctl *t;
+	struct tier_requests *requests;
+	struct mover *mover;
+	int state;		/* last result of a refresh */
+	__u64 next_ns;		/* time of the next one */
+};
+
+/* Once a second: what is in force may have changed. A failure is said once. */
+static void refresh(struct service *s)
+{
+	int state = tier_requests__refresh(s->requests);
+	struct mover_totals totals;
+	struct tier_env env;
+
+	if (state != s->state) {
+		if (state < 0)
+			note(s->t, "warning: %s; trying again every second",
+			     tier_ctx__error(s->t->ctx)->message);
+		else
+			note(s->t, state ? "serving requests" : "no policy in force that makes requests");
+		if (state > 0 && !tier_env__probe(s->t->ctx, &env))
+			mover__set_top_nodes(s->mover, env.top_nodes);
+	}
+	s->state = state;
+	mover__totals(s->mover, &totals);
+	service_notify("WATCHDOG=1\nSTATUS=%s; moved %llu of %llu requested pages",
+		       state > 0 ? "serving" : state ? "failing" : "idle", totals.moved_pages,
+		       totals.pages);
+}
+
+static void serve(struct service *s, __u64 poll_ns)
+{
+	struct mover_totals totals;
+
+	do {
+		if (now_ns() >= s->next_ns) {
+			refresh(s);
+			s->next_ns = now_ns() + SECOND_NS;
+		}
+		tier_requests__serve(s->requests, LISTEN_MS);
+		mover__flush(s->mover);
+		/* Nothing can come before the next refresh finds a queue. */
+	} while (sleep_until(s->state > 0 ? now_ns() + poll_ns : s->next_ns));
+
+	service_notify("STOPPING=1");
+	tier_requests__serve(s->requests, 0);
+	mover__flush(s->mover);
+	mover__totals(s->mover, &totals);
+	note(s->t, "stopped; moved %llu of %llu requested pages", totals.moved_pages, totals.pages);
+}
+
+static int run(struct tierctl *t, const struct args *args)
+{
+	struct metrics_http *http = NULL;
+	struct service s = { .t = t, .state = 2 };
+	static struct conf conf;
+	int code;
+
+	code = resolve(t, args, &conf);
+	if (code)
+		return code;
+	s.mover = mover__new((conf.value[CONF_LIMIT_MBPS].number << 20) / sysconf(_SC_PAGESIZE));
+	if (!s.mover)
+		return failure(t, TIER_CLASS_FAILED, "", "out of memory");
+	stop_on_signals();
+	if (tier_requests__new(t->ctx, on_request, s.mover, &s.requests))
+		code = failure_ctx(t);
+	if (!code) {
+		mover__use(s.mover, s.requests);
+		code = load_policy(t, &conf);
+	}
+	if (!code && *conf.value[CONF_METRICS].text)
+		code = metrics_http__start(t, conf.value[CONF_METRICS].text, &http);
+	if (!code) {
+		service_notify("READY=1");
+		serve(&s, conf.value[CONF_POLL_MS].number * 1000000);
+	}
+	if (http)
+		metrics_http__stop(http);
+	tier_requests__free(s.requests);
+	mover__free(s.mover);
+	return code;
+}
+
+const struct command cmd_daemon = {
+	.name = "daemon",
+	.group = "Service",
+	.summary = "foreground service: promotions ahead of a fault, metrics, policy at boot",
+	.doc = "Moves the pages that policies request beside the ones that fault: those near a hot page "
+	"(policy locality), and, where a policy's honour_nodemask is on, hot pages of tasks that run "
+	"outside the nodes of their memory policy. It moves them in batches with move_pages(2), which "
+	"keeps to each process's cpuset and leaves pages that several processes map alone; a node that is full gets none. "
+	"'tierctl stats' shows what was requested and what became of it.\n\n"
+	"Policies go on without it and then request nothing. It follows swap, unload and load, may be "
+	"restarted at any time, and ends cleanly on SIGTERM; the policy stays in force. Only one can "
+	"run. It tells systemd when it is ready (Type=notify). The configuration is described "
+	"under 'tierctl help config'.",
+	.examples =
+	"  tierctl daemon\n"
+	"  tierctl daemon --limit-mbps 200 --metrics 9464\n",
+	.opts = opts,
+	.run = run,
+};
