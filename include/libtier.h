@@ -244,6 +244,19 @@ int tier_clean(struct tier_ctx *ctx, unsigned int flags, struct tier_changes *ch
  */
 int tier_reset(struct tier_ctx *ctx);
 
+/* ---- try a policy without a tiered machine (replay.c) ---- */
+
+/*
+ * Run a policy's replay program over @entries, in order, in a state of its own:
+ * fresh maps, no module, nothing in force is touched. Fills in decision and
+ * latency_ms of each entry (the latency that was decided on, see wrap_proof).
+ * @stamp_wrap_ms: 0, or where the scan stamp is taken to wrap. @elapsed_ns may
+ * be NULL. Needs the right to load BPF programs, and no NUMA.
+ */
+int tier_replay(struct tier_ctx *ctx, const char *policy, const struct tier_setting *settings,
+		unsigned int nr_settings, __u32 stamp_wrap_ms, struct tier_replay_entry *entries,
+		unsigned int nr, __u64 *elapsed_ns);
+
 /* ---- read things (observe.c) ---- */
 
 struct tier_param_value {

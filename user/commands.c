@@ -4,7 +4,7 @@
 
 #define COMMANDS(X) \
 	X(load) X(swap) X(set) X(reset) X(unload) X(clean) \
-	X(status) X(stats) X(hist) X(doctor) X(topo) X(get) X(list) X(info) X(dump) \
+	X(status) X(stats) X(hist) X(doctor) X(topo) X(get) X(list) X(info) X(replay) X(dump) \
 	X(top) X(trace) X(explain) X(metrics) \
 	X(daemon) X(config) \
 	X(version) X(completion) X(help)
