@@ -167,6 +167,41 @@ static void wide_tables_stay_in_80_columns(void **state)
 	free(text);
 }
 
+/* Two long columns of words beside a number: both are broken, the number is not. */
+static void words_give_way(void **state)
+{
+	static const struct out_col cols[] = {
+		{ "/path", "PATH", 0 }, { "/n", "N", 0 }, { "/help", "MEANING", 0 }, { 0 },
+	};
+	static const struct out_view wide[] = {
+		{ OUT_VIEW_TABLE, "/rows", NULL, cols, NULL, false }, { 0 },
+	};
+	unsigned int lines = 0;
+	bool number = false;
+	FILE *to;
+	struct out *out = begin(OUT_TEXT, false, &to);
+
+	out_begin_array(out, "rows");
+	out_begin_object(out, NULL);
+	out_str(out, "path", "/usr/lib/modules/6.12.95+deb12-cloud-amd64/updates/tier_policy.ko");
+	out_u64(out, "n", 4294967295);
+	out_str(out, "help", "many words that do not fit beside the path and are broken at spaces");
+	out_end(out);
+	out_end(out);
+	assert_int_equal(out_flush(out, wide), 0);
+	end(out, to);
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+		number |= strstr(line, "4294967295") != NULL;
+		if (strlen(line) > 80)
+			fail_msg("%zu columns: %s", strlen(line), line);
+		if (line[strlen(line) - 1] == ' ')
+			fail_msg("blanks at the end: '%s'", line);
+	}
+	assert_true(number);
+	assert_true(lines >= 3);
+	free(text);
+}
+
 static void color_only_when_asked(void **state)
 {
 	FILE *to;
@@ -272,6 +307,7 @@ int main(void)
 		cmocka_unit_test(json_parses_and_keeps_all),
 		cmocka_unit_test(stream_is_a_line_each),
 		cmocka_unit_test(wide_tables_stay_in_80_columns),
+		cmocka_unit_test(words_give_way),
 		cmocka_unit_test(color_only_when_asked),
 		cmocka_unit_test(terminal_is_safe),
 		cmocka_unit_test(utf8),

@@ -15,6 +15,9 @@
 #define GAP		2
 #define MAX_COLS	16
 #define MAX_CELL	512
+#define MAX_LINES	16	/* of one cell */
+#define MAX_LINE	328	/* bytes: 80 columns of UTF-8 */
+#define MIN_WORDS	10	/* columns of words are not made narrower */
 
 #define BOLD	"\033[1m"
 #define PLAIN	"\033[0m"
@@ -196,6 +199,24 @@ static struct json_object *row_at(struct json_object *rows, size_t i)
 		json_object_array_get_idx(rows, i) : rows;
 }
 
+/* Columns of words give way, the widest first; numbers are never broken. */
+static void shrink(struct layout *l)
+{
+	while (l->total > WIDTH) {
+		unsigned int widest = MAX_COLS;
+
+		for (unsigned int i = 0; i < l->nr; i++)
+			if (!l->right[i] && l->width[i] > MIN_WORDS &&
+			    l->width[i] > columns(l->cols[i]->title) &&
+			    (widest == MAX_COLS || l->width[i] >= l->width[widest]))
+				widest = i;
+		if (widest == MAX_COLS)
+			return;
+		l->width[widest]--;
+		l->total--;
+	}
+}
+
 static void measure(struct layout *l, const struct out_view *view, struct json_object *rows,
 		    bool compact)
 {
@@ -224,44 +245,89 @@ static void measure(struct layout *l, const struct out_view *view, struct json_o
 		l->right[l->nr++] = number;
 		l->total += wide + (l->nr > 1 ? GAP : 0);
 	}
-	/* A last column of words may be wrapped; it then takes what is left. */
-	if (l->total > WIDTH && l->nr && !l->right[l->nr - 1]) {
-		size_t before = l->total - l->width[l->nr - 1];
+	shrink(l);
+}
 
-		if (before + 20 <= WIDTH) {
-			l->width[l->nr - 1] = WIDTH - before;
-			l->total = WIDTH;
+/* Breaks @text into lines of @width columns; returns how many. */
+static unsigned int break_cell(const char *text, size_t width, char line[][MAX_LINE])
+{
+	unsigned int nr = 0;
+	size_t at = 0, bytes = 0;
+
+	line[0][0] = '\0';
+	while (*text) {
+		size_t wide, word = next_word(text, width, &wide);
+
+		if (at && (at + 1 + wide > width || bytes + 1 + word >= MAX_LINE)) {
+			if (++nr == MAX_LINES)
+				return nr;
+			at = bytes = 0;
 		}
+		if (at) {
+			line[nr][bytes++] = ' ';
+			at++;
+		}
+		if (word >= MAX_LINE)
+			word = MAX_LINE - 1;
+		memcpy(line[nr] + bytes, text, word);
+		bytes += word;
+		at += wide;
+		line[nr][bytes] = '\0';
+		text += word;
+		if (*text == ' ' || *text == '\n')
+			text++;
 	}
+	return nr + 1;
+}
+
+/* Line @n of a row, without blanks at its end. */
+static void print_line(FILE *to, const struct layout *l, char cells[][MAX_LINES][MAX_LINE],
+		       const unsigned int *lines, unsigned int n)
+{
+	size_t pad = 0;
+
+	for (unsigned int i = 0; i < l->nr; i++) {
+		const char *text = n < lines[i] ? cells[i][n] : "";
+		size_t wide = columns(text), left = wide < l->width[i] ? l->width[i] - wide : 0;
+
+		pad += i ? GAP : 0;
+		if (l->right[i])
+			pad += left;
+		if (*text) {
+			fprintf(to, "%*s%s", (int)pad, "", text);
+			pad = 0;
+		} else {
+			pad += wide;
+		}
+		if (!l->right[i])
+			pad += left;
+	}
+	fputc('\n', to);
 }
 
 static void print_row(FILE *to, const struct layout *l, struct json_object *row)
 {
-	size_t at = 0;
+	char cells[MAX_COLS][MAX_LINES][MAX_LINE];
+	unsigned int lines[MAX_COLS], most = 1;
 
 	for (unsigned int i = 0; i < l->nr; i++) {
-		bool last = i + 1 == l->nr;
 		char buf[MAX_CELL];
-		int pad;
 
 		if (row)
 			cell(l->cols[i], row, l->compact, true, buf, sizeof(buf));
 		else
 			snprintf(buf, sizeof(buf), "%s", l->cols[i]->title);
-		pad = columns(buf) < l->width[i] ? l->width[i] - columns(buf) : 0;
-		if (i)
-			fprintf(to, "%*s", GAP, "");
-		at += i ? GAP : 0;
-		if (l->right[i])
-			fprintf(to, "%*s%s", pad, "", buf);
-		else if (last)
-			wrapped(to, buf, at);
-		else
-			fprintf(to, "%s%*s", buf, pad, "");
-		at += l->width[i];
-		if (last && l->right[i])
-			fputc('\n', to);
+		/* A title may have blanks at its beginning: they make room. */
+		if (!row || l->right[i]) {
+			snprintf(cells[i][0], MAX_LINE, "%.*s", MAX_LINE - 1, buf);
+			lines[i] = 1;
+		} else {
+			lines[i] = break_cell(buf, l->width[i], cells[i]);
+		}
+		most = lines[i] > most ? lines[i] : most;
 	}
+	for (unsigned int n = 0; n < most; n++)
+		print_line(to, l, cells, lines, n);
 }
 
 static void print_table(FILE *to, const struct out_view *view, struct json_object *rows,
