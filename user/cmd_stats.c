@@ -25,7 +25,7 @@ static const struct out_col node_cols[] = {
 	{ "/as_target/promote_faults", "PROMOTE", OUT_NO_UNIT },
 	{ "/as_target/reject_faults", "REJECT", OUT_NO_UNIT },
 	{ "/as_target/kernel_faults", "KERNEL", OUT_NO_UNIT },
-	{ "/threshold_ms", "HOT BELOW", OUT_ZERO_DASH },
+	{ "/threshold_ms", "HOT <", OUT_ZERO_DASH },
 	{ "/latency_p50_ms", "P50", 0 }, { "/latency_p90_ms", "P90", 0 },
 	{ "/latency_p99_ms", "P99", 0 },
 	{ 0 },

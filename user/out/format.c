@@ -29,7 +29,7 @@ static void count(double value, bool exact_int, __s64 integer, bool compact, con
 {
 	static const char *const si[] = { "", "k", "M", "G", "T", "P", NULL };
 
-	if (compact && value >= 100000)
+	if (compact && value >= 10000)
 		scaled(value, 1000, si, unit, buf, size);
 	else if (exact_int)
 		snprintf(buf, size, "%lld%s", (long long)integer, unit);
