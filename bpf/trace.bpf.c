@@ -62,7 +62,6 @@ struct {
 /* When the scan that this task is in began; a task may change CPU meanwhile. */
 struct scratch {
 	__u64 work_ns;
-	__u32 range_ms;
 };
 
 struct {
@@ -122,80 +121,98 @@ int scan_work_end(unsigned long long *ctx)
 /* One scan call, as its regions are visited. */
 struct visit {
 	struct tier_region_key key;
-	__u32 scan_ms;
-	__u32 took_ms;		/* TIER_SCAN_RUNNING: the scan begins */
+	__u32 now_ms;
+	__u32 begins;		/* else it ends */
 	__u32 marked;		/* at the end: PTEs were marked, the scan counts */
 	__u32 dropped;
 };
+
+/*
+ * Small VMAs of one region are scanned one right after the other: that is one
+ * scan, or they would push all older ones out of the ring.
+ */
+#define SAME_SCAN_MS	TIER_WRAP_SLACK_MS
+
+static __always_inline void region_begins(struct tier_region *region, __u32 now_ms)
+{
+	__u32 last = (region->nr - 1) & (TIER_REGION_SCANS - 1);
+
+	region->continued = region->nr && region->took_ms[last] != TIER_SCAN_RUNNING &&
+			    now_ms - region->scan_ms[last] <= SAME_SCAN_MS;
+	if (region->continued) {
+		region->scan_ms[last] -= region->took_ms[last];
+	} else {
+		last = region->nr++ & (TIER_REGION_SCANS - 1);
+		region->scan_ms[last] = now_ms;
+	}
+	region->took_ms[last] = TIER_SCAN_RUNNING;
+}
+
+/* Close the open scan; give its place back if it marked nothing. */
+static __always_inline void region_ends(struct tier_region *region, __u32 now_ms, bool marked)
+{
+	__u32 last = (region->nr - 1) & (TIER_REGION_SCANS - 1);
+
+	/*
+	 * Scans of one mm rarely overlap; if they do, the first to end closes
+	 * the record of both.
+	 */
+	if (!region->nr || region->took_ms[last] != TIER_SCAN_RUNNING)
+		return;
+	if (!marked && !region->continued) {
+		region->nr--;
+		return;
+	}
+	region->took_ms[last] = now_ms - region->scan_ms[last];
+	region->scan_ms[last] = now_ms;
+}
 
 static long visit_region(__u32 i, struct visit *v)
 {
 	struct tier_region *region = bpf_map_lookup_elem(&tier_regions, &v->key);
 	struct tier_region fresh = {};
-	__u32 slot;
 
-	if (!region) {
-		/* made when the scan begins; gone by its end: the map is too small */
-		if (v->took_ms != TIER_SCAN_RUNNING ||
-		    bpf_map_update_elem(&tier_regions, &v->key, &fresh, BPF_NOEXIST) ||
-		    !(region = bpf_map_lookup_elem(&tier_regions, &v->key))) {
-			v->dropped++;
-			v->key.region++;
-			return 0;
-		}
-	}
-	/*
-	 * Begin: open a slot. End: close it, or give it back if nothing was
-	 * marked. Scans of one mm rarely overlap; if they do, one of them stays
-	 * marked as running for a while, which only makes old pages look hot.
-	 */
-	if (v->took_ms == TIER_SCAN_RUNNING) {
-		slot = region->nr & (TIER_REGION_SCANS - 1);
-		region->scan_ms[slot] = v->scan_ms;
-		region->took_ms[slot] = TIER_SCAN_RUNNING;
-		region->nr++;
-	} else if (region->nr) {
-		slot = (region->nr - 1) & (TIER_REGION_SCANS - 1);
-		if (v->marked) {
-			region->scan_ms[slot] = v->scan_ms;
-			region->took_ms[slot] = v->took_ms;
-		} else {
-			region->nr--;
-		}
-	}
+	/* made when the scan begins; gone by its end: the map is too small */
+	if (!region && v->begins &&
+	    !bpf_map_update_elem(&tier_regions, &v->key, &fresh, BPF_NOEXIST))
+		region = bpf_map_lookup_elem(&tier_regions, &v->key);
+	if (!region)
+		v->dropped++;
+	else if (v->begins)
+		region_begins(region, v->now_ms);
+	else
+		region_ends(region, v->now_ms, v->marked);
 	v->key.region++;
 	return 0;
 }
 
-static __always_inline void visit_range(struct visit *v, struct vm_area_struct *vma,
-					__u64 start, __u64 end)
+static __always_inline void visit_range(struct visit *v, struct tier_scans *count,
+					struct vm_area_struct *vma, __u64 start, __u64 end)
 {
 	__u64 first = start >> TIER_REGION_SHIFT, last = (end - 1) >> TIER_REGION_SHIFT;
 	__u64 nr = last - first + 1;
 
+	v->now_ms = tier_jiffies_ms(tier_hz);
 	v->key.mm_id = (__u64)vma->vm_mm;
 	v->key.region = first;
 	if (nr > MAX_REGIONS) {
-		if (v->took_ms == TIER_SCAN_RUNNING)
+		if (v->begins)
 			v->dropped += nr - MAX_REGIONS;
 		nr = MAX_REGIONS;
 	}
 	bpf_loop(nr, visit_region, v, 0);
+	if (v->dropped)
+		add(&count->count[TIER_SC_REGION_DROPS], v->dropped);
 }
 
 SEC("?fentry/change_prot_numa")
 int scan_range_begin(unsigned long long *ctx)
 {
-	struct visit v = { .took_ms = TIER_SCAN_RUNNING, .scan_ms = tier_jiffies_ms(tier_hz) };
-	struct scratch *s = scratch(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct tier_scans *count = scans();
+	struct visit v = { .begins = 1 };
 
-	if (!s || !count || !tier_hz || ctx[1] >= ctx[2])
-		return 0;
-	s->range_ms = v.scan_ms;
-	visit_range(&v, (struct vm_area_struct *)ctx[0], ctx[1], ctx[2]);
-	if (v.dropped)
-		add(&count->count[TIER_SC_REGION_DROPS], v.dropped);
+	if (count && tier_hz && ctx[1] < ctx[2])
+		visit_range(&v, count, (struct vm_area_struct *)ctx[0], ctx[1], ctx[2]);
 	return 0;
 }
 
@@ -205,20 +222,14 @@ int scan_range_end(unsigned long long *ctx)
 	__u64 start = ctx[1], end = ctx[2], ptes = ctx[3];
 	struct visit v = { .marked = ptes > 0 };
 	struct tier_scans *count = scans();
-	struct scratch *s = scratch(0);
 
 	if (!count || start >= end)
 		return 0;
 	add(&count->count[TIER_SC_RANGES], 1);
 	add(&count->count[TIER_SC_RANGE_PAGES], (end - start) >> tier_page_shift);
 	add(&count->count[TIER_SC_PTES], ptes);
-	if (!s || !tier_hz)
-		return 0;
-	v.scan_ms = tier_jiffies_ms(tier_hz);
-	v.took_ms = v.scan_ms - s->range_ms;
-	visit_range(&v, (struct vm_area_struct *)ctx[0], start, end);
-	if (v.dropped)
-		add(&count->count[TIER_SC_REGION_DROPS], v.dropped);
+	if (tier_hz)
+		visit_range(&v, count, (struct vm_area_struct *)ctx[0], start, end);
 	return 0;
 }
 

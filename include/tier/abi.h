@@ -206,7 +206,7 @@ struct tier_region {
 	__u32 scan_ms[TIER_REGION_SCANS];	/* ring of scan end times, clock of now_ms */
 	__u32 took_ms[TIER_REGION_SCANS];	/* how long each scan call took */
 	__u32 nr;				/* scans recorded ever; last is (nr - 1) % SCANS */
-	__u32 reserved;
+	__u32 continued;			/* the open scan goes on with the one before */
 };
 
 enum tier_stat_module {

@@ -222,8 +222,12 @@ static __noinline int tier_brake_check(__u64 hash, __u32 now_ms, __u32 dst, __u3
 	return decision;
 }
 
-/* What the parameters make of a decision: only promotions are touched. */
-TIER_INLINE int tier_check(const struct tier_fault *f, int decision)
+/*
+ * What the parameters make of a decision: only promotions are touched. The
+ * address is read from the record as it came in, so that nothing of it need be
+ * kept on the way to a refusal.
+ */
+TIER_INLINE int tier_check(const struct tier_fault *f, const struct tier_fault *from, int decision)
 {
 	struct tier_node *node;
 
@@ -234,8 +238,8 @@ TIER_INLINE int tier_check(const struct tier_fault *f, int decision)
 		if (node && !tier_gate_admit(node, f->now_ms))
 			return TIER_REJECT_FULL;
 	}
-	if (thrash_limit_percent && (f->flags & TIER_FAULT_ADDR))
-		return tier_brake_check(tier_page_hash(f), f->now_ms, f->dst_nid, f->nr_pages,
+	if (thrash_limit_percent && (from->flags & TIER_FAULT_ADDR))
+		return tier_brake_check(tier_page_hash(from), f->now_ms, f->dst_nid, f->nr_pages,
 					decision);
 	return decision;
 }
@@ -265,12 +269,12 @@ TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
  * policy's function is called directly and inlined: the record then lives in
  * registers and what the policy does not read is never copied.
  */
-#define tier_run(f, decide) ({							\
+#define tier_run(f, from, decide) ({						\
 	int __decision = tier_prepare(f);					\
 										\
 	if (!__decision)							\
 		__decision = decide(f);						\
-	__decision = tier_check(f, __decision);					\
+	__decision = tier_check(f, from, __decision);				\
 	tier_account(f, __decision);						\
 	__decision;								\
 })
@@ -380,7 +384,7 @@ int __attribute__((flatten)) pname##_promote(unsigned long long *ctx)		\
 	struct tier_fault f;							\
 										\
 	tier_fault_copy(&f, (const struct tier_fault *)ctx[0]);			\
-	return tier_run(&f, decide);						\
+	return tier_run(&f, (const struct tier_fault *)ctx[0], decide);		\
 }										\
 										\
 _Static_assert(sizeof(#pname) <= TIER_NAME_LEN, "policy name too long");	\
@@ -399,7 +403,7 @@ int __attribute__((flatten)) pname##_shadow(unsigned long long *ctx)		\
 	struct tier_fault f = {};						\
 										\
 	if (tier_shadow_fault(&f, ctx, pname##_needs))				\
-		tier_run(&f, decide);						\
+		tier_run(&f, &f, decide);					\
 	return 0;								\
 }										\
 										\
@@ -414,7 +418,7 @@ static long __attribute__((flatten)) pname##_replay_one(__u32 i, struct tier_rep
 		return 1;							\
 	}									\
 	tier_fault_copy(&f, &entry->fault);					\
-	entry->decision = tier_run(&f, decide);					\
+	entry->decision = tier_run(&f, &entry->fault, decide);			\
 	entry->latency_ms = f.latency_ms;					\
 	return 0;								\
 }										\
