@@ -85,6 +85,7 @@ $(O)/%.bpf.o: %.bpf.c
 
 # ---- kernel module: built in a shadow of kmod/ so that the source stays clean ----
 
+# MAKEFLAGS is emptied, or kbuild takes an O= of ours for its own.
 # ENTER: command prefix that brings the compiler of that kernel's suite, if need be.
 ENTER	?=
 KMOD_DIR = $(abspath $(O))/kmod/$(KREL)
@@ -93,7 +94,7 @@ kmod:			## the kernel module for KREL, against KDIR
 		echo "kmod: no kernel headers in $(KDIR): install linux-headers-$(KREL) or set KDIR=" >&2; exit 1; }
 	@mkdir -p $(KMOD_DIR) && ln -sf $(abspath kmod)/* $(KMOD_DIR)/
 	$(call say,KMOD,$(O)/kmod/$(KREL)/tier_policy.ko)
-	$(Q)$(ENTER) $(MAKE) -s -C $(KDIR) M=$(KMOD_DIR) TIER_INCLUDE=$(abspath include) modules
+	$(Q)MAKEFLAGS= $(ENTER) $(MAKE) -s -C $(KDIR) M=$(KMOD_DIR) TIER_INCLUDE=$(abspath include) modules
 
 # ---- tests and benches: programs ----
 
