@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tierctl daemon: promotions that no fault carries out, metrics, policy at boot. */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon.h"
 #include "metrics.h"
 
-enum { CONFIG, POLL, LIMIT, METRICS };
+enum { CONFIG, POLL, LIMIT, METRICS, LOAD_ONLY };
 
 static const struct opt opts[] = {
 	[CONFIG] = { "config", 'c', OPT_TEXT, "FILE",
@@ -16,6 +15,8 @@ static const struct opt opts[] = {
 	[LIMIT] = { "limit-mbps", 'L', OPT_NUMBER, "N",
 		"move at most N MiB/s to each node, 0: no limit but the policy's", 0, 1 << 20, NULL },
 	[METRICS] = { "metrics", 'm', OPT_TEXT, "[ADDR:]PORT", "serve /metrics there as well", 0, 0, NULL },
+	[LOAD_ONLY] = { "load-only", 0, OPT_FLAG, NULL,
+		"load the configured policy and end; the rest then needs fewer rights", 0, 0, NULL },
 	{ 0 },
 };
 
@@ -50,20 +51,25 @@ static int resolve(struct tierctl *t, const struct args *args, struct conf *conf
 /* The policy of the configuration, unless one is in force: an operator's choice stays. */
 static int load_policy(struct tierctl *t, const struct conf *conf)
 {
+	const char *policy = conf->value[CONF_POLICY].text;
 	struct tier_setting set[CONF_MAX_SET];
-	int err;
+	struct tier_status *status;
+	bool free;
 
-	if (!*conf->value[CONF_POLICY].text)
+	if (!*policy)
+		return TIER_CLASS_OK;
+	if (tier_status__read(t->ctx, &status))
+		return failure_ctx(t);
+	free = status->state == TIER_STATE_NONE;
+	if (!free && strcmp(status->policy, policy))
+		note(t, "policy %s is there already; %s of the configuration is not loaded",
+		     *status->policy ? status->policy : "(none, but pins of one)", policy);
+	tier_status__free(status);
+	if (!free)
 		return TIER_CLASS_OK;
 	for (unsigned int i = 0; i < conf->nr_set; i++)
 		set[i] = (struct tier_setting){ conf->set[i].name, conf->set[i].value };
-	err = tier_load(t->ctx, conf->value[CONF_POLICY].text, set, conf->nr_set, 0, NULL);
-	if (err == -EEXIST && tier_ctx__error(t->ctx)->class == TIER_CLASS_FAILED) {
-		note(t, "a policy is in force already; %s is not loaded",
-		     conf->value[CONF_POLICY].text);
-		return TIER_CLASS_OK;
-	}
-	return err ? failure_ctx(t) : TIER_CLASS_OK;
+	return tier_load(t->ctx, policy, set, conf->nr_set, 0, NULL) ? failure_ctx(t) : TIER_CLASS_OK;
 }
 
 static void on_request(void *data, const struct tier_request *request)
@@ -133,6 +139,8 @@ static int run(struct tierctl *t, const struct args *args)
 	code = resolve(t, args, &conf);
 	if (code)
 		return code;
+	if (args->opt[LOAD_ONLY].given)
+		return load_policy(t, &conf);
 	s.mover = mover__new((conf.value[CONF_LIMIT_MBPS].number << 20) / sysconf(_SC_PAGESIZE));
 	if (!s.mover)
 		return failure(t, TIER_CLASS_FAILED, "", "out of memory");
