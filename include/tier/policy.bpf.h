@@ -265,17 +265,26 @@ TIER_INLINE void tier_account(const struct tier_fault *f, __u32 decision)
 }
 
 /*
- * One fault through refusal, decision and accounting. A macro, so that the
- * policy's function is called directly and inlined: the record then lives in
- * registers and what the policy does not read is never copied.
+ * One fault through refusal, decision and accounting; f is a copy of from, and
+ * its latency may be corrected. Macros, so that the policy's function is called
+ * directly and inlined: what it does not read is never copied.
  */
-#define tier_run(f, from, decide) ({						\
+#define tier_run_from(f, from, decide) ({					\
 	int __decision = tier_prepare(f);					\
 										\
 	if (!__decision)							\
 		__decision = decide(f);						\
 	__decision = tier_check(f, from, __decision);				\
 	tier_account(f, __decision);						\
+	__decision;								\
+})
+#define tier_run(f, decide)	tier_run_from(f, f, decide)
+
+/* The same without a copy, for a record that needs no preparation: most of them. */
+#define tier_run_plain(from, decide) ({						\
+	int __decision = tier_check(from, from, decide(from));			\
+										\
+	tier_account(from, __decision);						\
 	__decision;								\
 })
 
@@ -378,13 +387,17 @@ TIER_INLINE int tier_replay_run(struct tier_replay *ctx, tier_replay_one *one)
  * .flags = TIER_NEED_ROOM or .scan = (void *)myname_scan. Once per object.
  */
 #define TIER_POLICY(pname, decide, ...)						\
+enum { pname##_needs = (struct tier_policy_ops){ __VA_ARGS__ }.flags };		\
 SEC("struct_ops/" #pname "_promote")						\
 int __attribute__((flatten)) pname##_promote(unsigned long long *ctx)		\
 {										\
+	const struct tier_fault *from = (const struct tier_fault *)ctx[0];	\
 	struct tier_fault f;							\
 										\
-	tier_fault_copy(&f, (const struct tier_fault *)ctx[0]);			\
-	return tier_run(&f, (const struct tier_fault *)ctx[0], decide);		\
+	if (!(pname##_needs & TIER_NEED_ADDR) && !(from->flags & TIER_FAULT_PREPARE)) \
+		return tier_run_plain(from, decide);				\
+	tier_fault_copy(&f, from);						\
+	return tier_run_from(&f, from, decide);					\
 }										\
 										\
 _Static_assert(sizeof(#pname) <= TIER_NAME_LEN, "policy name too long");	\
@@ -396,14 +409,13 @@ struct tier_policy_ops pname = {						\
 	##__VA_ARGS__								\
 };										\
 										\
-enum { pname##_needs = (struct tier_policy_ops){ __VA_ARGS__ }.flags };		\
 SEC("?fentry/should_numa_migrate_memory")					\
 int __attribute__((flatten)) pname##_shadow(unsigned long long *ctx)		\
 {										\
 	struct tier_fault f = {};						\
 										\
 	if (tier_shadow_fault(&f, ctx, pname##_needs))				\
-		tier_run(&f, &f, decide);					\
+		tier_run(&f, decide);						\
 	return 0;								\
 }										\
 										\
@@ -418,7 +430,7 @@ static long __attribute__((flatten)) pname##_replay_one(__u32 i, struct tier_rep
 		return 1;							\
 	}									\
 	tier_fault_copy(&f, &entry->fault);					\
-	entry->decision = tier_run(&f, &entry->fault, decide);			\
+	entry->decision = tier_run_from(&f, &entry->fault, decide);		\
 	entry->latency_ms = f.latency_ms;					\
 	return 0;								\
 }										\
