@@ -190,8 +190,10 @@ install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
 	$(Q)$(O)/user/tierctl help --man >$(DESTDIR)$(PREFIX)/share/man/man8/tierctl.8
 	$(Q)$(O)/user/tierctl completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tierctl
 	$(Q)$(O)/user/tierctl completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tierctl
-	$(Q)$(if $(wildcard user/tierctl.service.in),sed 's|@SBINDIR@|$(PREFIX)/sbin|' user/tierctl.service.in \
-		>$(DESTDIR)$(PREFIX)/lib/systemd/system/tierctl.service)
+	$(Q)sed 's|@SBINDIR@|$(PREFIX)/sbin|' systemd/tierctl.service.in \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/tierctl.service
+	$(Q)test -e $(DESTDIR)/etc/tierctl.conf || \
+		install -D -m 644 systemd/tierctl.conf $(DESTDIR)/etc/tierctl.conf
 	$(Q)if [ -e $(O)/kmod/$(KREL)/tier_policy.ko ]; then \
 		install -D -m 644 $(O)/kmod/$(KREL)/tier_policy.ko \
 			$(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko; \
@@ -200,7 +202,7 @@ install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
 docs: user		## rewrite the pages that are generated (docs/counters.md)
 	$(Q)$(O)/user/tierctl help --counters >docs/counters.md
 
-uninstall:		## remove what install put there
+uninstall:		## remove what install put there (but /etc/tierctl.conf: it may be yours)
 	rm -f $(DESTDIR)$(PREFIX)/sbin/tierctl $(DESTDIR)/lib/modules/$(KREL)/updates/tier_policy.ko \
 		$(addprefix $(DESTDIR)$(PREFIX)/,$(GENERATED_DOCS) lib/systemd/system/tierctl.service)
 	rm -rf $(DESTDIR)$(PREFIX)/lib/tierctl $(DESTDIR)$(PREFIX)/include/tier
