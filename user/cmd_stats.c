@@ -185,6 +185,17 @@ static void emit_interval(struct out *out, const struct tier_stats *now,
 	out_end(out);
 }
 
+/* Reset, or unloaded and loaded anew: the counters began again in between. */
+static bool began_anew(const struct tier_stats *now, const struct tier_stats *last)
+{
+	struct totals a, b;
+
+	stats_totals(now, &a);
+	stats_totals(last, &b);
+	return a.faults_counted < b.faults_counted || a.moves[TIER_MV_PROMOTED] <
+	       b.moves[TIER_MV_PROMOTED] || a.moves[TIER_MV_DEMOTED] < b.moves[TIER_MV_DEMOTED];
+}
+
 static int follow(struct tierctl *t, const struct args *args, unsigned int by,
 		  struct tier_stats *last)
 {
@@ -197,12 +208,20 @@ static int follow(struct tierctl *t, const struct args *args, unsigned int by,
 	for (__u64 i = 0; !code && (!count || i < count); i++) {
 		struct tier_stats *now;
 
+		/* Held up for longer than a step: do not catch up in a burst. */
+		if (now_ns() > deadline_ns + step_ns)
+			deadline_ns = now_ns();
 		deadline_ns += step_ns;
 		if (!sleep_until(deadline_ns))
 			break;
 		code = stats_read(t, &now);
 		if (code)
 			break;
+		if (began_anew(now, last)) {	/* no rate can be told */
+			tier_stats__free(last);
+			last = now;
+			continue;
+		}
 		emit_stats(t->out, now);
 		emit_interval(t->out, now, last);
 		code = show(t, line_views[i % HEADER_EVERY == 0][by]);
