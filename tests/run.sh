@@ -11,13 +11,15 @@
 #   unit/…          programs of build/tests/unit, on this machine
 #   lab/selftest    the lab keeps its promises (verdict, timeout, panic)
 #   guest/ring_…    each shipped object through the verifier of the lab kernel
+#   host/t_…        tierctl on this machine: bad input, install, monitoring
 #   guest/t_…       one behaviour each, in a machine booted for it alone
 #   runner/…        tests that must fail: does this script say so?
 #
 # A guest test's first comment line says what it shows; a line "# lab: …" holds
 # options for tests/lab/run.sh, and "# together" that it may run beside another
 # (nothing in it depends on time). A test FILE.sh may have a FILE.host, run before it on this
-# machine with a directory whose files the guest then gets.
+# machine with a directory whose files the guest then gets, and a FILE.after, run after
+# it on this machine with what the guest left in $OUT; its checks count like the guest's.
 #
 # Every check counts. Logs are kept in build/tests/logs; of what fails, the end is
 # shown. The last line is "N passed, N failed", with ", N skipped" if there were.
@@ -38,7 +40,7 @@ usage()
 kernel='' only='*' guest_dir=$here/guest whole=1 list=0
 while [ $# -gt 0 ]; do
 	case $1 in
-	-h | --help) sed -n '3,31s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '/^set -/,$d'; exit 0 ;;
+	-h | --help) sed -n '3,40s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '/^set -/,$d'; exit 0 ;;
 	--list) list=1; shift; continue ;;
 	--kernel | --only | --guest-dir) [ $# -ge 2 ] || usage "option '$1' needs a value" ;;
 	*) usage "unknown argument '$1'" ;;
@@ -163,6 +165,20 @@ run_unit()
 	done
 }
 
+run_hosts()
+{
+	local script name start status
+	for script in "$here"/host/t_*; do
+		[ -x "$script" ] || continue
+		name=host/$(basename "${script%.*}")
+		wanted "$name" || continue
+		start=$(date +%s) status=0
+		(cd "$top" && TIER_BUILD=$build timeout 600 "$script") \
+			>"$(log_of "$name")" 2>&1 </dev/null || status=$?
+		judge "$name" "$start" "$status"
+	done
+}
+
 run_selftest()
 {
 	local start status=0 log n
@@ -192,7 +208,7 @@ guest_files()
 # run_guest NAME SCRIPT: in a machine of its own.
 run_guest()
 {
-	local name=$1 script=$2 start status=0 log options=() extra
+	local name=$1 script=$2 start status=0 log options=() extra after
 	start=$(date +%s)
 	log=$(log_of "$name")
 	: >"$log"
@@ -213,8 +229,18 @@ run_guest()
 	done < <(guest_files)
 	# shellcheck disable=SC2207 # words on purpose
 	options+=($(sed -n 's/^# lab: //p' "$script"))
+	after=${script%.sh}.after
+	if [ -e "$after" ]; then
+		extra=$work/out.$(basename "$script" .sh)
+		mkdir "$extra"
+		options+=(--out "$extra")
+	fi
 	"$here/lab/run.sh" --kernel "$kernel" --root "$root" --run "$script" "${options[@]}" \
 		>>"$log" 2>&1 </dev/null || status=$?
+	if [ -e "$after" ]; then
+		(cd "$top" && TIER_BUILD=$build timeout 300 "$after" "$extra") >>"$log" 2>&1 </dev/null ||
+			status=$?
+	fi
 	judge "$name" "$start" "$status"
 }
 
@@ -285,6 +311,7 @@ if [ "$list" = 0 ] && [ ! -d "$root" ]; then
 fi
 if [ "$whole" = 1 ]; then
 	run_unit
+	run_hosts
 	run_selftest
 fi
 run_guests
