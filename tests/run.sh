@@ -11,15 +11,14 @@
 #   unit/…          programs of build/tests/unit, on this machine
 #   lab/selftest    the lab keeps its promises (verdict, timeout, panic)
 #   guest/ring_…    each shipped object through the verifier of the lab kernel
-#   host/t_…        tierctl on this machine: bad input, install, monitoring
+#   host/t_…        tierctl on this machine: install
 #   guest/t_…       one behaviour each, in a machine booted for it alone
 #   runner/…        tests that must fail: does this script say so?
 #
 # A guest test's first comment line says what it shows; a line "# lab: …" holds
 # options for tests/lab/run.sh, and "# together" that it may run beside another
 # (nothing in it depends on time). A test FILE.sh may have a FILE.host, run before it on this
-# machine with a directory whose files the guest then gets, and a FILE.after, run after
-# it on this machine with what the guest left in $OUT; its checks count like the guest's.
+# machine with a directory whose files the guest then gets.
 #
 # Every check counts. Logs are kept in build/tests/logs; of what fails, the end is
 # shown. The last line is "N passed, N failed", with ", N skipped" if there were.
@@ -208,7 +207,7 @@ guest_files()
 # run_guest NAME SCRIPT: in a machine of its own.
 run_guest()
 {
-	local name=$1 script=$2 start status=0 log options=() extra after
+	local name=$1 script=$2 start status=0 log options=() extra
 	start=$(date +%s)
 	log=$(log_of "$name")
 	: >"$log"
@@ -229,18 +228,8 @@ run_guest()
 	done < <(guest_files)
 	# shellcheck disable=SC2207 # words on purpose
 	options+=($(sed -n 's/^# lab: //p' "$script"))
-	after=${script%.sh}.after
-	if [ -e "$after" ]; then
-		extra=$work/out.$(basename "$script" .sh)
-		mkdir "$extra"
-		options+=(--out "$extra")
-	fi
 	"$here/lab/run.sh" --kernel "$kernel" --root "$root" --run "$script" "${options[@]}" \
 		>>"$log" 2>&1 </dev/null || status=$?
-	if [ -e "$after" ]; then
-		(cd "$top" && TIER_BUILD=$build timeout 300 "$after" "$extra") >>"$log" 2>&1 </dev/null ||
-			status=$?
-	fi
 	judge "$name" "$start" "$status"
 }
 
