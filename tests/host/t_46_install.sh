@@ -95,9 +95,11 @@ completes()
 
 names_commands()
 {
-	local missing='' name
-	for name in $("$1" help --json |
-			python3 -c 'import json, sys; print(*(c["name"] for c in json.load(sys.stdin)["commands"]))'); do
+	local missing='' name names
+	# Only commands have arguments after their names; options do not.
+	names=$("$1" help --json | awk -F'"' '/^      "name"/ { name = $4 } /^      "args"/ { print name }')
+	[ "$(wc -w <<<"$names")" -gt 20 ] || { echo "only these commands: $names"; return 1; }
+	for name in $names; do
 		grep -q "tierctl.*$name\|^\.SS.*$name\|fB$name" "$2" || missing+=" $name"
 	done
 	empty "$missing"
