@@ -34,6 +34,26 @@ int tier_set_rodata(struct bpf_object *obj, const char *name, __u64 value)
 	return 0;
 }
 
+/* Pages of the smallest top-tier node that has memory; 0: unknown. */
+static __u64 top_node_pages(const struct tier_env *env)
+{
+	unsigned long long kib, least = 0;
+	char path[64], text[256];
+	const char *total;
+
+	for (unsigned int nid = 0; nid < TIER_MAX_NODES; nid++) {
+		if (!((env->top_nodes & env->memory_nodes) >> nid & 1))
+			continue;
+		snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/meminfo", nid);
+		if (tier_read_text(path, text, sizeof(text)) < 0)
+			continue;
+		total = strstr(text, "MemTotal:");
+		if (total && sscanf(total, "MemTotal: %llu kB", &kib) == 1 && (!least || kib < least))
+			least = kib;
+	}
+	return least * 1024 / sysconf(_SC_PAGESIZE);
+}
+
 /* What programs of ours know of the machine. */
 int tier_set_machine(struct bpf_object *obj, const struct tier_env *env)
 {
@@ -45,6 +65,7 @@ int tier_set_machine(struct bpf_object *obj, const struct tier_env *env)
 	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
 	return tier_set_rodata(obj, "tier_nr_nodes", env->nr_nodes) ?:
 	       tier_set_rodata(obj, "tier_top_nodes", env->top_nodes) ?:
+	       tier_set_rodata(obj, "tier_top_node_pages", top_node_pages(env)) ?:
 	       tier_set_rodata(obj, "tier_stamp_bits", bits) ?:
 	       tier_set_rodata(obj, "tier_stamp_shift", bits ? env->stamp_shift : 0) ?:
 	       tier_set_rodata(obj, "tier_stamp_unit_ms", bits ? env->stamp_unit_ms : 1) ?:
