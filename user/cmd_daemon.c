@@ -129,6 +129,18 @@ static void serve(struct service *s, __u64 poll_ns)
 	note(s->t, "stopped; moved %llu of %llu requested pages", totals.moved_pages, totals.pages);
 }
 
+static int start_metrics(struct tierctl *t, const struct conf *conf, struct metrics_http **http)
+{
+	const char *from = conf->value[CONF_METRICS].from;
+	char what[sizeof(conf->value[CONF_METRICS].from) + 16];
+
+	if (strcmp(from, "option"))
+		snprintf(what, sizeof(what), "metrics in %s", from);
+	else
+		snprintf(what, sizeof(what), "--metrics");
+	return metrics_http__start(t, what, conf->value[CONF_METRICS].text, http);
+}
+
 static int run(struct tierctl *t, const struct args *args)
 {
 	struct metrics_http *http = NULL;
@@ -152,7 +164,7 @@ static int run(struct tierctl *t, const struct args *args)
 		code = load_policy(t, &conf);
 	}
 	if (!code && *conf.value[CONF_METRICS].text)
-		code = metrics_http__start(t, conf.value[CONF_METRICS].text, &http);
+		code = start_metrics(t, &conf, &http);
 	if (!code) {
 		service_notify("READY=1");
 		serve(&s, conf.value[CONF_POLL_MS].number * 1000000);

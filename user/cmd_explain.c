@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tierctl explain: where a process's memory is, and why it is not promoted. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -296,15 +297,27 @@ static bool keep_addr(struct maps *maps, __u64 addr)
 	return false;
 }
 
+/* Hexadecimal, with or without 0x, as /proc/PID/maps has it. */
+static bool parse_addr(const char *text, __u64 *addr)
+{
+	char *end;
+
+	errno = 0;
+	*addr = strtoull(text, &end, 16);
+	return isxdigit((unsigned char)*text) && !*end && !errno;
+}
+
 static int prepare(struct explain *e, const struct args *args)
 {
 	struct opts_error error;
-	__u64 pid, addr;
-	char *end;
+	__u64 pid, addr = 0;
 	int err;
 
 	if (opts_number("PID", args->words[0], 1, 4194304, &pid, &error))
 		return failure(e->t, TIER_CLASS_USAGE, "", "%s", error.message);
+	if (args->nr_words > 1 && !parse_addr(args->words[1], &addr))
+		return failure(e->t, TIER_CLASS_USAGE, "Write it as /proc/PID/maps does.",
+			       "ADDRESS takes a hexadecimal number, not '%.80s'", args->words[1]);
 	e->pid = pid;
 	if (tier_env__probe(e->t->ctx, &e->env))
 		return failure_ctx(e->t);
@@ -316,14 +329,9 @@ static int prepare(struct explain *e, const struct args *args)
 		return failure(e->t, err == -EACCES || err == -EPERM ? TIER_CLASS_PERMISSION :
 			       TIER_CLASS_FAILED, err == -EACCES ? "Run it with sudo." : "",
 			       "reading /proc/%u/numa_maps: %s", e->pid, strerror(-err));
-	if (args->nr_words < 2)
-		return TIER_CLASS_OK;
-	errno = 0;
-	addr = strtoull(args->words[1], &end, 16);
-	if (*end || errno || !keep_addr(&e->maps, addr))
+	if (args->nr_words > 1 && !keep_addr(&e->maps, addr))
 		return failure(e->t, TIER_CLASS_USAGE, "tierctl explain PID --vma --all lists them.",
-			       "no mapping of process %u holds address %s (hexadecimal)", e->pid,
-			       args->words[1]);
+			       "no mapping of process %u holds address %llx", e->pid, addr);
 	return TIER_CLASS_OK;
 }
 

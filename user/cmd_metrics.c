@@ -21,7 +21,7 @@ static int serve(struct tierctl *t, const char *where)
 	int code;
 
 	stop_on_signals();
-	code = metrics_http__start(t, where, &http);
+	code = metrics_http__start(t, "--listen", where, &http);
 	if (code)
 		return code;
 	note(t, "serving /metrics on %s; Ctrl-C ends it", where);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tierctl set: change parameters of the policy in force. */
+#include <stdlib.h>
+
 #include "emit.h"
 
 static int run(struct tierctl *t, const struct args *args)
@@ -12,8 +14,9 @@ static int run(struct tierctl *t, const struct args *args)
 		code = failure_ctx(t);
 	if (!code) {
 		out_begin_object(t->out, "set");
+		/* The library has taken them: they are numbers, decimal or 0x. */
 		for (unsigned int i = 0; i < s.nr; i++)
-			out_str(t->out, s.set[i].name, s.set[i].value);
+			out_u64(t->out, s.set[i].name, strtoull(s.set[i].value, NULL, 0));
 		out_end(t->out);
 		code = show(t, NULL);
 	}

@@ -23,14 +23,14 @@ static const struct opt opts[] = {
 };
 
 static const struct out_col cols[] = {
-	{ "/time_s", "      TIME", 0 }, { "/source_node", "FROM", 0 }, { "/target_node", "TO", 0 },
+	{ "/time_s", "    TIME/s", OUT_RAW }, { "/source_node", "FROM", 0 }, { "/target_node", "TO", 0 },
 	{ "/verdict", "VERDICT", 0 }, { "/reason", "REASON      ", 0 },
 	{ "/latency_ms", "  LATENCY", 0 }, { "/pages", "PAGES", OUT_NO_UNIT },
 	{ "/pid", "    PID", 0 }, { "/command", "COMMAND", 0 }, { 0 },
 };
 
 static const struct out_col addr_cols[] = {
-	{ "/time_s", "      TIME", 0 }, { "/source_node", "FROM", 0 }, { "/target_node", "TO", 0 },
+	{ "/time_s", "    TIME/s", OUT_RAW }, { "/source_node", "FROM", 0 }, { "/target_node", "TO", 0 },
 	{ "/reason", "REASON      ", 0 }, { "/latency_ms", "  LATENCY", 0 },
 	{ "/pid", "    PID", 0 }, { "/pfn", "      PFN", 0 },
 	{ "/addr", "     ADDRESS", 0 }, { 0 },
@@ -60,9 +60,8 @@ static void on_event(void *data, const struct tier_watch_event *e)
 
 	if (trace->code || (trace->count && !trace->left))
 		return;
-	snprintf(text, sizeof(text), "%.6f",
-		 e->time_ns > trace->start_ns ? (e->time_ns - trace->start_ns) / 1e9 : 0.0);
-	out_str(out, "time_s", text);
+	out_fixed(out, "time_s", e->time_ns > trace->start_ns ?
+		  (e->time_ns - trace->start_ns) / 1e9 : 0, 6);
 	out_u64(out, "time_ns", e->time_ns);
 	out_s64(out, "source_node", e->fault.src_nid);
 	out_s64(out, "target_node", e->fault.dst_nid);

@@ -19,9 +19,11 @@ struct metrics_http;
 
 /*
  * Serve /metrics on @where ("9464", "ADDR:PORT", "[ADDR6]:PORT"; a bare port is
- * on the loopback). 0 or an exit code; then already reported.
+ * on the loopback). @what names where that was said: "--listen". 0 or an exit code;
+ * then already reported.
  */
-int metrics_http__start(struct tierctl *t, const char *where, struct metrics_http **http);
+int metrics_http__start(struct tierctl *t, const char *what, const char *where,
+			struct metrics_http **http);
 void metrics_http__stop(struct metrics_http *http);
 
 /* Write @path atomically in the Prometheus text format. 0 or a negative errno. */

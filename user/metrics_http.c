@@ -92,7 +92,8 @@ static int parse_where(const char *where, struct sockaddr_storage *sa)
 	return inet_pton(AF_INET, *host ? host : "127.0.0.1", &in->sin_addr) == 1 ? 0 : -EINVAL;
 }
 
-int metrics_http__start(struct tierctl *t, const char *where, struct metrics_http **result)
+int metrics_http__start(struct tierctl *t, const char *what, const char *where,
+			struct metrics_http **result)
 {
 	struct sockaddr_storage sa;
 	struct metrics_http *http;
@@ -101,7 +102,7 @@ int metrics_http__start(struct tierctl *t, const char *where, struct metrics_htt
 	*result = NULL;
 	if (parse_where(where, &sa))
 		return failure(t, TIER_CLASS_USAGE, "Write PORT, ADDRESS:PORT or [ADDRESS]:PORT.",
-			       "--listen: '%.80s' is no numeric address and port", where);
+			       "%s: '%.80s' is no numeric address and port", what, where);
 	http = calloc(1, sizeof(*http));
 	if (!http)
 		return failure(t, TIER_CLASS_FAILED, "", "out of memory");

@@ -289,6 +289,31 @@ static void broken_documents_fail(void **state)
 	free(text);
 }
 
+/* A number that is to keep its decimals is the same number in text and JSON. */
+static void fixed_decimals(void **state)
+{
+	static const struct out_col cols[] = { { "/time_s", "time", OUT_RAW }, { 0 } };
+	static const struct out_view view[] = { { OUT_VIEW_LINES, "", NULL, cols, NULL, false }, { 0 } };
+	struct json_object *doc, *v;
+	FILE *to;
+	struct out *out = begin(OUT_TEXT, false, &to);
+
+	out_fixed(out, "time_s", 123456.7890125, 6);
+	assert_int_equal(out_flush(out, view), 0);
+	end(out, to);
+	assert_string_equal(text, "time  123456.789012\n");
+	free(text);
+	out = begin(OUT_JSON, false, &to);
+	out_fixed(out, "time_s", 123456.7890125, 6);
+	assert_int_equal(out_flush(out, view), 0);
+	end(out, to);
+	doc = json_tokener_parse(text);
+	assert_true(json_object_object_get_ex(doc, "time_s", &v));
+	assert_true(json_object_is_type(v, json_type_double));
+	json_object_put(doc);
+	free(text);
+}
+
 static void full_disk_is_told(void **state)
 {
 	FILE *to = fopen("/dev/full", "w");
@@ -313,6 +338,7 @@ int main(void)
 		cmocka_unit_test(utf8),
 		cmocka_unit_test(formats),
 		cmocka_unit_test(broken_documents_fail),
+		cmocka_unit_test(fixed_decimals),
 		cmocka_unit_test(full_disk_is_told),
 	};
 

@@ -130,17 +130,27 @@ void out_s64(struct out *out, const char *key, __s64 value)
 	add_new(out, key, json_object_new_int64(value));
 }
 
-void out_double(struct out *out, const char *key, double value)
+static void add_double(struct out *out, const char *key, double value, const char *fmt, int digits)
 {
-	char text[32];
+	char text[64];
 
 	if (!isfinite(value)) {	/* JSON has no word for it */
 		add(out, key, NULL);
 		return;
 	}
-	/* Readable digits; json-c would print all 17. */
-	snprintf(text, sizeof(text), "%.6g", value);
+	snprintf(text, sizeof(text), fmt, digits, value);
 	add_new(out, key, json_object_new_double_s(value, text));
+}
+
+void out_double(struct out *out, const char *key, double value)
+{
+	/* Readable digits; json-c would print all 17. */
+	add_double(out, key, value, "%.*g", 6);
+}
+
+void out_fixed(struct out *out, const char *key, double value, int decimals)
+{
+	add_double(out, key, value, "%.*f", decimals);
 }
 
 void out_bool(struct out *out, const char *key, bool value)

@@ -45,6 +45,8 @@ void out_end(struct out *out);
 void out_u64(struct out *out, const char *key, __u64 value);
 void out_s64(struct out *out, const char *key, __s64 value);
 void out_double(struct out *out, const char *key, double value);
+/* With that many decimals, whatever its size. */
+void out_fixed(struct out *out, const char *key, double value, int decimals);
 void out_bool(struct out *out, const char *key, bool value);
 /* NULL becomes null; bytes that are no UTF-8 are replaced. */
 void out_str(struct out *out, const char *key, const char *value);
@@ -67,6 +69,7 @@ enum out_col_flags {
 	OUT_ZERO_DASH = 1U << 0,	/* 0 means "none": show "-" */
 	OUT_OPTIONAL = 1U << 1,		/* LINES: no line; TABLE: no column if absent, null or "" everywhere */
 	OUT_NO_UNIT = 1U << 2,		/* the title says the unit */
+	OUT_RAW = 1U << 4,		/* a number exactly as in JSON, without unit */
 	OUT_EMPTY = 1U << 3,		/* absent, null or "" is left empty, not "-" */
 };
 

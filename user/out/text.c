@@ -72,6 +72,10 @@ static void cell(const struct out_col *col, struct json_object *row, bool compac
 		snprintf(buf, size, "%s", col->flags & OUT_EMPTY ? "" : "-");
 		return;
 	}
+	if (col->flags & OUT_RAW) {
+		snprintf(buf, size, "%s", json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN));
+		return;
+	}
 	out_format(last_word(col->path), v, compact, unit && !(col->flags & OUT_NO_UNIT), buf, size);
 }
 
