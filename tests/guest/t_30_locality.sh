@@ -66,7 +66,8 @@ need "load locality" tierctl load locality \
 
 run_near "without daemon"
 near_alone=$near_faults
-is "$leaders_fast" "$leaders" "without daemon: the hot pages went up"
+# A page that is isolated by someone else at that moment stays: a few may.
+holds "without daemon: the hot pages went up" "$leaders_fast" -ge $((leaders * 98 / 100))
 is "$near_fast" 0 "without daemon: no other page went up"
 holds "without daemon: the others take faults of their own" "$near_faults" -ge $((near * 9 / 10))
 is "$(requests requested_pages)" 0 "without daemon: nothing is requested"
@@ -75,7 +76,7 @@ is "$(requests request_dropped_pages)" 0 "without daemon: nothing is dropped"
 start_daemon
 fails 1 'another daemon' "a second daemon is refused" tierctl daemon
 run_near "with daemon"
-is "$leaders_fast" "$leaders" "with daemon: the hot pages went up"
+holds "with daemon: the hot pages went up" "$leaders_fast" -ge $((leaders * 98 / 100))
 holds "with daemon: near pages went up without a fault of theirs" \
 	"$near_fast" -ge $((near * 9 / 10))
 holds "with daemon: reading them takes far fewer faults" "$near_faults" -le $((near_alone / 5))

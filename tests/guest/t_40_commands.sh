@@ -172,8 +172,9 @@ fails 5 'fixed is back.*eject' "a policy that is ejected in probation goes" \
 	tierctl swap ./bad_verdict.bpf.o --probation 20s
 is "$(cat $MODULE_SYSFS/policy)" fixed "the old one is back"
 is "$(tierctl get hot_threshold_ms)" 77 "with its parameters"
-runs "a good one stays" tierctl swap mru --probation 3s
-is "$(cat $MODULE_SYSFS/policy)" mru "it is in force"
+# Whether one that promotes much thrashes here depends on what else fills the fast node.
+runs "one that does no harm stays" tierctl swap fixed --set hot_threshold_ms=0 --probation 3s
+is "$(tierctl get hot_threshold_ms)" 0 "it is in force"
 
 # --- dump, status as input ---
 runs "back to fixed" tierctl swap fixed --set hot_threshold_ms=78
