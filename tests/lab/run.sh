@@ -286,17 +286,20 @@ status=0
 if [ -n "$script" ]; then
 	# Through cat: QEMU makes what it writes to non-blocking, and if that were our
 	# stdout, so it would be for everyone who shares it.
+	# Held open here, so that cat ends even if QEMU never comes to open it.
 	mkfifo "$work/pipe"
-	cat <"$work/pipe" &
+	exec 7<>"$work/pipe"
+	cat <"$work/pipe" 7>&- &
 	pump=$!
 	helpers+=("$pump")
 	"${guard[@]}" timeout --foreground -k 5 "${seconds:-300}" "$qemu" "${machine[@]}" \
 		-chardev "file,id=out,path=$work/pipe" \
 		-device virtserialport,nr=3,chardev=out,name=tierlab.out \
-		</dev/null >/dev/null 2>"$work/qemu.err" &
+		</dev/null >/dev/null 2>"$work/qemu.err" 7>&- &
 	machine_pid=$!
 	helpers+=("$machine_pid")
 	wait "$machine_pid" || status=$?
+	exec 7>&-
 	wait "$pump" || :
 else
 	terminal=$(stty -g)
