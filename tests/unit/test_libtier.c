@@ -217,6 +217,39 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+/* A machine that lacks one thing is told that thing; only kernels stand in for others here. */
+static void test_requirements(void **state)
+{
+	const struct tier_env good = {
+		.kernel_release = "6.1.0-test", .root = true, .btf = true, .module_struct_ops = true,
+		.numa_balancing = 0, .memory_nodes = 3, .top_nodes = 1, .nr_tiers = 2,
+	};
+	struct tier_env env = good;
+
+	assert_int_equal(tier_env__require(ctx, &env), 0);
+
+	env.module_struct_ops = false;
+	assert_int_equal(tier_env__require(ctx, &env), -ENOTSUP);
+	assert_int_equal(tier_ctx__error(ctx)->class, TIER_CLASS_UNSUPPORTED);
+	assert_non_null(strstr(tier_ctx__error(ctx)->message, "6.1.0-test"));
+	assert_non_null(strstr(tier_ctx__error(ctx)->hint, "6.9"));
+
+	env = good;
+	env.btf = false;
+	assert_int_equal(tier_env__require(ctx, &env), -ENOTSUP);
+	assert_non_null(strstr(tier_ctx__error(ctx)->message, "btf/vmlinux"));
+
+	env = good;
+	env.numa_balancing = -1;
+	assert_int_equal(tier_env__require(ctx, &env), -ENOTSUP);
+	assert_non_null(strstr(tier_ctx__error(ctx)->hint, "CONFIG_NUMA_BALANCING"));
+
+	env = good;
+	env.root = false;
+	assert_int_equal(tier_env__require(ctx, &env), -EPERM);
+	assert_int_equal(tier_ctx__error(ctx)->class, TIER_CLASS_PERMISSION);
+}
+
 static void test_lock(void **state)
 {
 	char name[32];
@@ -394,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_error_survives_cleanup),
 		cmocka_unit_test(test_verifier_reason),
+		cmocka_unit_test(test_requirements),
 		cmocka_unit_test(test_lock),
 		cmocka_unit_test(test_run_dir_of_others),
 		cmocka_unit_test(test_journal),
