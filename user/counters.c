@@ -41,7 +41,7 @@ static const char kernel_counters[] =
 	"| `numa_huge_pte_updates` | the huge ones among them | in `scan_ptes`, as the kernel returns "
 	"them |\n"
 	"| `numa_hint_faults` | hint faults, one a fault whatever its size, on all nodes | "
-	"`slow_faults` + `other_faults` |\n"
+	"`slow_faults` + `other_faults` + `numa_hint_faults_local` |\n"
 	"| `numa_hint_faults_local` | those on a page of the CPU's own node | none: such a page is "
 	"not to be promoted |\n"
 	"| `numa_pages_migrated` | pages moved by hint faults | `promoted_pages`, as far as they went "
@@ -64,7 +64,12 @@ static const char kernel_counters[] =
 	"- `policy_calls` = `promote_verdicts` + `reject_verdicts` + `kernel_verdicts` + `capped` + "
 	"`bad_verdicts`.\n"
 	"- Faults of promote verdicts = `promote_ok` + `promote_refused` + `promote_failed`, while the "
-	"observer is there.\n";
+	"observer is there.\n"
+	"- `numa_hint_faults` - `numa_hint_faults_local` = `slow_faults` + `other_faults`, as long as no "
+	"memory policy rules faults out before anyone decides; those of a policy whose nodes exclude the "
+	"running CPU's are `nodemask_faults`, while a daemon runs and `honour_nodemask` is on.\n"
+	"- `requested_pages` = what was moved + what was refused, by reason, + what still waits in the "
+	"ring.\n";
 
 void help_counters(FILE *to)
 {
