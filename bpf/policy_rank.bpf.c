@@ -1,31 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rank: a threshold by rank, not by milliseconds.
+ * rank: which pages, not how many milliseconds.
  *
  * Idea. How long after its scan a hot page faults depends on the machine, the
- * load and the scan rate; that it faults sooner than the others does not. A
- * decaying histogram of latencies per target node shows whether a hot
- * population stands out from the rest, and where it ends: there lies the
- * threshold. It follows a change within seconds, for it is worked out anew each
- * second. When nothing stands out (all pages alike, or all hot ones promoted)
- * it does not open up: a small exploration budget takes the hottest few, and
- * grows only if they stay on the fast tier.
+ * load and the scan rate; that it faults sooner than the others does not. And
+ * fast memory is worth filling, but once it is full each promotion pushes
+ * another page down: then only pages go up of which there is evidence that they
+ * are hotter than the rest. Without evidence nothing goes up, whatever the limit
+ * would allow. All that is worked out anew each second and target node.
  *
- * Terms. Budget: pages a second that may go up to one node: its size in
- * refill_s seconds, and no more than rate_limit_mbps. Hot threshold: end of the
- * hot population, lowered when it exceeds the budget. Exploration: promotion
- * without such evidence: the hottest 2^-n part of the pages, as far as that part
- * of the budget goes, n from 0 to 10, starting at 6. Returned: a page that we promoted faults on the slow tier
- * again within two minutes; so demotion found it colder than what it joined.
+ * Terms. Warm: the hottest quarter of all faults lately. A warm page goes up
+ * for one of four reasons, the first that applies:
+ *   room	pages that went up do not come back, so the node is not full: the
+ *		hottest warm ones go up, a 20th of the remaining room a second.
+ *		As soon as pages come back (demoted, or never moved for lack of
+ *		room) this closes; it opens again little by little.
+ *   proven	it was warm at its last fault too, or when it went up, and that
+ *		is more than chance now: among pages that are all alike, who was
+ *		warm once is not warm again more often than any other.
+ *   hot	a population of its own stands out at the short end (tier/rank.h
+ *		tells how), and the page is part of it: no second look is needed.
+ *   surge	faults come at twice the usual pace, as they do just after the
+ *		program turned to other pages. Their latencies tell little then,
+ *		for they had waited; warm ones go up while it lasts.
+ * Else a warm page is marked, and refused once. Budget: the last three share
+ * one; it is refilled with a node's worth in refill_s seconds, and saved up to
+ * an eighth of the node, so that a change is followed at once and huge pages
+ * fit. The weaker the evidence, the more of it must be left.
  *
- * Source. Ranking against a capacity instead of an absolute bar is in MEMTIS
- * (SOSP 2023); the test for two populations is this project's own (tier/rank.h
- * tells why it works). The rate limit is mainline's.
+ * Storage and errors. 2^19 marks of 32 bits, 2 MiB for the machine, one page to
+ * a place: a later page takes the place of an earlier one. With 100 000 marks
+ * between two faults of a page its own is lost in one case of six, with a
+ * million in six of seven: it then needs more scans to be proven. A page is
+ * taken for another in one of 2^15 cases.
  *
- * Where it does badly. Hot pages that are more than a third of what faults on
- * the slow tier look like the rest, and go up by exploration, which needs a
- * minute or two to widen. Without an address (shadow) returns are not seen and
- * exploration just widens. Loads without any skew pay for a little exploration.
+ * First seconds. In its first second of faults the policy only counts, and
+ * leaves them to the kernel's own algorithm, as before it was loaded.
+ *
+ * Source. Ranking against a capacity is in MEMTIS (SOSP 2023), promotion at the
+ * second access in TPP (ASPLOS 2023); the tests for a population of its own and
+ * for lasting heat, and room by returns, are this project's.
+ *
+ * Where it does badly. After a change, pages that faulted cold since their last
+ * scan are seen only after the next one; promote-all has them up already, by
+ * luck. Without an address (shadow) returns are taken from page frames, which
+ * says little. Streams that sweep over a range faster than it is scanned fault
+ * in bands that may look like a hot population; returns then shrink the budget.
  */
 #include <tier/policy.bpf.h>
 #include <tier/rank.h>
@@ -33,15 +53,15 @@
 /* Pages of the smallest top-tier node, set by the loader; 0: unknown, 4 GiB assumed. */
 const volatile __u64 tier_top_node_pages;
 
-TIER_PARAM(__u32, refill_s, 60, 1, 3600, "s",
-	   "budget: promote at most a target node's worth of pages in this time");
+TIER_PARAM(__u32, refill_s, 240, 1, 3600, "s",
+	   "budget on a full node: promote a target node's worth of pages in this time");
 TIER_PARAM(__u32, rate_limit_mbps, 0, 0, 4294967295, "MiB/s",
-	   "promotion limit per target node beside the budget; 0 is no limit");
+	   "promotion limit per target node beside that; 0 is an eighth of the node a second");
 TIER_PARAM(__u32, patience_ms, 20000, 1000, 600000, "ms",
-	   "exploration doubles after so long without pages coming back");
+	   "after so long without pages coming back, look twice as fast for new room");
 
-#define NR_BUCKETS		(1U << 18)
-#define RETURN_WINDOW_MS	120000
+#define NR_MARKS	(1U << 19)
+#define MARK_MS		240000
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -50,70 +70,113 @@ struct {
 	__type(value, struct tier_rank);
 } rank_nodes SEC(".maps");
 
-/* Pages that exploration promoted, by address: the frame changes when they move. */
+/* By address: the frame changes when a page moves. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NR_BUCKETS);
+	__uint(max_entries, NR_MARKS);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, __u32);
 } rank_marks SEC(".maps");
 
-static __always_inline __u64 budget_pages_per_s(void)
+static __always_inline __u64 node_pages(void)
 {
-	__u64 pages = tier_top_node_pages ? tier_top_node_pages : 1U << 20;
-	__u64 budget = pages / (refill_s ? refill_s : 1) + 1;
-	__u64 limit = tier_mbps_to_pages(rate_limit_mbps, tier_page_shift);
+	return tier_top_node_pages ? tier_top_node_pages : 1U << 20;
+}
 
-	return limit && limit < budget ? limit : budget;
+static __always_inline __u64 limit_pages_per_s(void)
+{
+	__u64 limit = tier_mbps_to_pages(rate_limit_mbps, tier_page_shift), most = node_pages() / 8 + 1;
+
+	return limit && limit < most ? limit : most;
 }
 
 /* Once a second. Not static: so it is verified once, not once per caller's path. */
-__noinline int rank_adjust(struct tier_rank *rank, __u32 now_ms, __u32 last_ms)
+__noinline int rank_adjust(struct tier_rank *rank, __u32 now_ms)
 {
-	__u32 seconds = last_ms ? (now_ms - last_ms) / 1000 : 1;
-
 	if (!rank)
 		return 0;
-	tier_rank_adjust(rank, now_ms, seconds, budget_pages_per_s(), patience_ms);
+	tier_rank_adjust(rank, now_ms, node_pages(), node_pages() / (refill_s ? refill_s : 1) + 1,
+			 patience_ms);
 	return 1;
+}
+
+/* The first reason that applies to a warm page; REJECT_ONCE when none does. */
+static __always_inline enum tier_decision
+rank_reason(struct tier_rank *rank, const struct tier_fault *f, __u32 proven_slot, bool up,
+	    bool surge)
+{
+	if (!up && f->latency_ms < rank->room_ms &&
+	    tier_rank_spend(&rank->room_pages, f->nr_pages, 0))
+		return TIER_PROMOTE_OTHER;
+	if (proven_slot < rank->proven_slot &&
+	    tier_rank_spend(&rank->budget_pages, f->nr_pages, 0))
+		return TIER_PROMOTE_HOT;
+	if (f->latency_ms < rank->hot_ms && rank->hot_open &&
+	    tier_rank_spend(&rank->budget_pages, f->nr_pages, node_pages() / 64))
+		return TIER_PROMOTE_HOT;
+	if (surge && tier_rank_spend(&rank->budget_pages, f->nr_pages, node_pages() / 16))
+		return TIER_PROMOTE_OTHER;
+	return TIER_REJECT_ONCE;
 }
 
 static enum tier_decision decide(const struct tier_fault *f)
 {
-	__u32 nid = f->dst_nid, slot = tier_hist_slot(f->latency_ms), index, last_ms;
+	__u32 nid = f->dst_nid, slot = tier_hist_slot(f->latency_ms), index, last, *mark;
 	struct tier_rank *rank = bpf_map_lookup_elem(&rank_nodes, &nid);
-	__u64 *bucket, hash, budget = budget_pages_per_s(), limit;
-	bool explore;
+	enum tier_decision decision;
+	bool known, surge, up = false;
+	__u64 hash;
 
 	if (!rank)
 		return TIER_KERNEL;
 	if (slot < TIER_HIST_SLOTS)
-		__sync_fetch_and_add(&rank->pages[slot], (__u64)f->nr_pages);
-	last_ms = rank->adjusted_ms;
-	if (tier_rank_due(rank, f->now_ms))
-		rank_adjust(rank, f->now_ms, last_ms);
-	tier_publish(f, rank->hot_ms > rank->explore_ms ? rank->hot_ms : rank->explore_ms, budget);
-
-	hash = tier_page_hash(f);
-	index = hash & (NR_BUCKETS - 1);
-	bucket = f->flags & TIER_FAULT_ADDR ? bpf_map_lookup_elem(&rank_marks, &index) : NULL;
-	if (bucket && tier_pair_has(*bucket, hash, f->now_ms, RETURN_WINDOW_MS)) {
-		*bucket = tier_pair_drop(*bucket, hash);
-		__sync_fetch_and_add(&rank->returned_pages, (__u64)f->nr_pages);
+		__sync_fetch_and_add(&rank->now[slot], 1ULL);
+	if (f->nr_pages > 1)
+		__sync_fetch_and_add(&rank->now_extra, f->nr_pages - 1ULL);
+	if (tier_rank_due(rank, f->now_ms)) {
+		rank_adjust(rank, f->now_ms);
+		tier_publish(f, rank->hot_ms > rank->room_ms ? rank->hot_ms : rank->room_ms,
+			     limit_pages_per_s());
 	}
+	if (!rank->learned)
+		return TIER_KERNEL;
 
-	explore = f->latency_ms >= rank->hot_ms;
-	if (explore && f->latency_ms >= rank->explore_ms)
+	surge = tier_rank_surge(rank, f->now_ms);
+	hash = f->flags & TIER_FAULT_ADDR ? tier_page_hash(f) : tier_pair_hash(f->pfn);
+	index = hash & (NR_MARKS - 1);
+	mark = bpf_map_lookup_elem(&rank_marks, &index);
+	if (!mark)
+		return TIER_KERNEL;
+	last = *mark;
+	known = tier_rank_mark_is(last, hash, f->now_ms, MARK_MS);
+	if (known) {
+		up = tier_rank_mark_up(last);
+		if (up)
+			__sync_fetch_and_add(&rank->now_returned, (__u64)f->nr_pages);
+		last = tier_rank_mark_slot(last);
+		__sync_fetch_and_add(&rank->now_marked[last & (TIER_RANK_SCORES - 1)], 1ULL);
+	}
+	if (f->latency_ms >= rank->warm_ms) {
+		if (known)
+			*mark = 0;
 		return TIER_REJECT_COLD;
-	limit = explore ? (budget >> (rank->explore_shift & 31)) + 1 : budget;
-	if (!tier_rate_take(f, limit))
-		return TIER_REJECT_RATE;
-	if (explore) {
-		__sync_fetch_and_add(&rank->explored_pages, (__u64)f->nr_pages);
-		if (bucket)
-			*bucket = tier_pair_add(*bucket, hash, f->now_ms);
 	}
-	return explore ? TIER_PROMOTE_OTHER : TIER_PROMOTE_HOT;
+
+	if (up && f->latency_ms < rank->hot_ms)
+		__sync_fetch_and_add(&rank->now_thrash, (__u64)f->nr_pages);
+	if (slot >= TIER_RANK_SCORES)
+		slot = TIER_RANK_SCORES - 1;
+	last = last > slot ? last : slot;
+	if (known)
+		__sync_fetch_and_add(&rank->now_again[last & (TIER_RANK_SCORES - 1)], 1ULL);
+	decision = rank_reason(rank, f, known ? last : TIER_RANK_SCORES, up, surge);
+	if (decision < TIER_FIRST_REJECT && !tier_rate_take(f, limit_pages_per_s()))
+		decision = TIER_REJECT_RATE;
+	up = decision < TIER_FIRST_REJECT;
+	if (up)
+		__sync_fetch_and_add(&rank->now_promoted, (__u64)f->nr_pages);
+	*mark = tier_rank_mark(hash, up, slot, f->now_ms);
+	return decision;
 }
 
 TIER_POLICY(rank, decide, .flags = TIER_NEED_ADDR);

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared between BPF and user space: a hot threshold by rank.
+ * Shared between BPF and user space: what policy rank works out once a second
+ * and target node, and the few steps that a fault takes. The policy's head says
+ * what it is for; here is how it is computed.
  *
- * Once a second and target node, from a decaying histogram of latencies (slots
- * of tier/hist.h), two thresholds:
+ * Faults are counted by latency (slots of tier/hist.h) and fold into decaying
+ * sums: a slow one (half-life 22 s) and a fast one (2.4 s). Only seconds with
+ * faults count, so that a pause between two scans forgets nothing.
  *
- * hot_ms: where the histogram shows a hot population of its own. Pages of one
- * access rate spread their latencies evenly over short times: below T lie a
- * third as many as in [T, 4T), somewhat more when T nears their interval (a
- * third plus their share of all). Half as many again is no chance: most pages
- * below T are others than those above, if they are also the smaller part. Of
- * all such T the largest near the most telling one is taken. The threshold
- * rises at once and falls by a 32nd a second: pages are scanned in bursts, one
- * pass in seconds to a minute, and the last of a hot set are too few to stand
- * out.
+ * warm: the hottest quarter of the slow sum.
  *
- * explore_ms: what is left when no population stands out: the hottest pages,
- * as many as the exploration budget takes, and at most the same part of all
- * pages as it is of the whole budget. That part is 2^-shift; the shift grows
- * when explored pages come back to the slow tier, and shrinks, slowly, while
- * they do not.
+ * hot: the end of a population of its own at the short end of the fast sum.
+ * Pages of one access rate spread their latencies evenly over short times: below
+ * T lie a third as many as in [T, 4T), somewhat more when T nears their interval
+ * (a third plus their share of all). Half as many again is no chance: most pages
+ * below T are others than those above, if they are also the smaller part and if
+ * they lie towards zero, as accesses at random do; those of a sweep over a range
+ * that was scanned at one moment lie in a band. Of all such T the largest near
+ * the most telling one is taken.
  *
- * The includer brings __u32, __u64 and bool.
+ * proven: pages that were warm, and at their next fault are warm again, compared
+ * with what chance makes of it: with one access rate for all, being below T once
+ * tells nothing of the next time. What exceeds chance by a sixteenth and by more
+ * than its own scatter is heat that lasts. T is where most of it lies below.
+ *
+ * The includer brings __u32, __u64, __s32, __s64 and bool.
  */
 #ifndef TIER_RANK_H
 #define TIER_RANK_H
@@ -29,158 +32,394 @@
 #include <tier/hist.h>
 
 #define TIER_RANK_INTERVAL_MS	1000U
-#define TIER_RANK_DECAY_SHIFT	5	/* a 32nd a second: half-life 22 s */
-#define TIER_RANK_MIN_PAGES	64	/* fewer pages show no population */
-#define TIER_RANK_EXPLORE_START	6
-#define TIER_RANK_EXPLORE_MAX	10
-#define TIER_RANK_MIN_EXPLORED	32	/* fewer explored pages prove nothing */
+#define TIER_RANK_UNIT_SHIFT	6	/* sums are in 64ths: small ones would round away */
+#define TIER_RANK_SLOW_SHIFT	5	/* lose a 32nd a second */
+#define TIER_RANK_FAST_SHIFT	2	/* lose a quarter a second */
+#define TIER_RANK_MIN_FAULTS	64	/* fewer faults show no population */
+#define TIER_RANK_MIN_RETURNS	8	/* fewer returning pages do not show a full node */
+#define TIER_RANK_FIRST_SLOT	17	/* 40 ms: at shorter times the tick shows, 4 or 10 ms */
+#define TIER_RANK_SCORES	64	/* slots kept in marks; longer latencies are never warm */
+#define TIER_RANK_FILL_S	20	/* room is used up by a 20th a second: the hottest first */
+#define TIER_RANK_SAVE_S	4	/* a share that is not used is saved up so long */
+#define TIER_RANK_PROBE_MIN	5	/* growth of room: a 2^-5 part of the node a second */
+#define TIER_RANK_PROBE_MAX	12
+#define TIER_RANK_BACKOFF_MAX	8
+#define TIER_RANK_WINDOW_MS	32U
+#define TIER_RANK_SURGE_MS	256U
+#define TIER_RANK_SETTLE_S	10	/* so long no surge is looked for: every rise is one */
 
-struct tier_rank_found {	/* slots, while a threshold is worked out */
-	__u32 apart;
-	__u32 fits;
-	__u32 explore;
-	__u32 reserved;
-	__u64 contrast;
-};
+#define TIER_RANK_INLINE static inline __attribute__((always_inline))
 
 struct tier_rank {
-	__u64 pages[TIER_HIST_SLOTS];	/* decaying, by slot; sums stay below 2^30 */
-	__u64 below[TIER_HIST_SLOTS];	/* scratch: pages in the slots before */
-	__u64 explored_pages;		/* decaying: promoted by exploration */
-	__u64 returned_pages;		/* decaying: of those, back on the slow tier */
+	/* what a fault looks at */
 	__u32 adjusted_ms;		/* time of the last adjustment, 0: none yet */
+	__u32 learned;			/* there are thresholds */
+	__u32 warm_ms;
+	__u32 room_ms;			/* below: may go up while there is room */
 	__u32 hot_ms;
-	__u32 explore_ms;
-	__u32 explore_shift;
-	__u32 patience_start_ms;
+	__u32 hot_open;			/* seconds that hot pages still go up at first sight */
+	__u32 proven_slot;		/* both latencies below: proven */
+	__u32 window_ms;		/* start of this window; ahead of now during a surge */
+	__u32 window_faults;
+	__u32 window_peak;		/* decaying maximum of window_faults */
+	__u32 surge_faults;		/* more in a window is a surge */
 	__u32 reserved;
-	struct tier_rank_found found;
+	__s64 budget_pages;		/* that may yet go up; below 0 after a large folio */
+	__s64 room_pages;		/* the same for this second's share of the room */
+	/* counted since the last adjustment */
+	__u64 now[TIER_HIST_SLOTS];
+	__u64 now_marked[TIER_RANK_SCORES];
+	__u64 now_again[TIER_RANK_SCORES];
+	__u64 now_extra;
+	__u64 now_promoted;
+	__u64 now_returned;
+	__u64 now_thrash;
+	/* decaying sums */
+	__u64 fast[TIER_HIST_SLOTS];
+	__u64 slow[TIER_HIST_SLOTS];
+	__u64 marked[TIER_RANK_SCORES];	/* faults of known pages, by their last latency */
+	__u64 again[TIER_RANK_SCORES];	/* of those the warm, by the longer of both */
+	__u64 extra;			/* pages of the faults in slow, less the faults */
+	__u64 promoted;			/* fast: pages */
+	__u64 returned;			/* fast: pages that went up and fault again below */
+	__u64 returned_slow;
+	__u64 thrash;			/* slow: of those the hot */
+	__u64 seconds;			/* slow: the time that the sums stand for */
+	/* state of the controllers */
+	__u64 credit;			/* pages that the node is thought to have room for */
+	__s64 room_given;		/* room_pages at the last adjustment */
+	__u64 apart;			/* hot faults a second beyond those of one population */
+	__u32 probe_shift;		/* credit grows by a 2^-n part of the node a second */
+	__u32 probe_start_ms;
+	__u32 backoff_shift;
+	__u32 backoff_start_ms;
+	/* scratch: in registers the verifier would follow every value through every round */
+	__u64 below[TIER_HIST_SLOTS];	/* sum over the slots before */
+	__u64 best;
+	__u32 apart_slot;
+	__u32 warm_slot;
+	__u32 room_slot;
+	__u32 again_slot;
 };
 
-/* Let the past fade by the seconds that have gone. */
-static inline __attribute__((always_inline)) void tier_rank_decay(struct tier_rank *rank, __u32 seconds)
+/* ---- a mark: what is remembered of a page ---- */
+
+/* 15 bits of hash, 1: it went up, 6: latency slot, 10: time in steps of 4096 ms. */
+TIER_RANK_INLINE __u32 tier_rank_mark(__u64 hash, bool up, __u32 slot, __u32 now_ms)
 {
-	__u32 halves = seconds > 1 ? seconds / 22 : 0;
-
-	if (halves > 63)
-		halves = 63;
-	for (__u32 i = 0; i < TIER_HIST_SLOTS; i++) {
-		__u64 pages = rank->pages[i] >> halves;
-
-		/* rounded up, so that the last page fades too */
-		rank->pages[i] = pages - ((pages + 31) >> TIER_RANK_DECAY_SHIFT);
-	}
-	rank->explored_pages -= rank->explored_pages >> 5;
-	rank->returned_pages -= rank->returned_pages >> 5;
+	if (slot >= TIER_RANK_SCORES)
+		slot = TIER_RANK_SCORES - 1;
+	return (__u32)(hash >> 49) << 17 | (__u32)up << 16 | slot << 10 | (now_ms >> 12 & 0x3ff);
 }
 
-/*
- * How clearly the pages below slot i stand out, as a ratio in 256ths; 0: not
- * clearly. [T, 4T) are two octaves, eight slots.
- */
-static inline __attribute__((always_inline)) __u64
-tier_rank_contrast(const struct tier_rank *rank, __u32 i, __u64 sum)
+/* Is it this page's, and no older than max_age_ms (below an hour)? */
+TIER_RANK_INLINE bool tier_rank_mark_is(__u32 mark, __u64 hash, __u32 now_ms, __u32 max_age_ms)
 {
-	__u64 below = rank->below[i], next = rank->below[i + 8] - below;
-
-	if (below < TIER_RANK_MIN_PAGES || below * 3 > sum ||
-	    below * 2 * sum < next * (sum + below * 3))
-		return 0;
-	return below * 256 / (next + 1) + 1;
+	return mark && mark >> 17 == hash >> 49 &&
+	       (((now_ms >> 12) - mark) & 0x3ff) <= max_age_ms >> 12;
 }
 
-/*
- * Both thresholds from the histogram; budgets are pages a second. The slots
- * found live in memory: in registers the verifier would follow every
- * combination of their values through every round.
- */
-static inline __attribute__((always_inline)) void
-tier_rank_pick(struct tier_rank *rank, __u64 budget, __u32 shift)
+TIER_RANK_INLINE bool tier_rank_mark_up(__u32 mark)
 {
-	volatile struct tier_rank_found *found = &rank->found;
-	__u64 sum = 0, mass = budget << TIER_RANK_DECAY_SHIFT;
-	__u64 explore_mass = mass >> (shift & 31);
-	__u32 apart, fits, hot_ms, fall_ms = rank->hot_ms - rank->hot_ms / 32;
-
-	for (__u32 i = 0; i < TIER_HIST_SLOTS; i++) {
-		rank->below[i] = sum;
-		sum += rank->pages[i];
-	}
-	if (sum >> (shift & 31) < explore_mass)
-		explore_mass = sum >> (shift & 31);
-	found->apart = found->fits = found->explore = found->contrast = 0;
-	for (__u32 i = 4; i < TIER_HIST_SLOTS - 8; i++) {
-		__u64 contrast = tier_rank_contrast(rank, i, sum);
-
-		if (contrast > found->contrast)
-			found->contrast = contrast;
-		/* one slot more than fits: the rate limit cuts what is too much */
-		if (rank->below[i - 1] <= mass)
-			found->fits = i;
-		/* without any page there is nothing to rank and to open for */
-		if (rank->below[i - 1] <= explore_mass && sum)
-			found->explore = i;
-	}
-	for (__u32 i = 4; i < TIER_HIST_SLOTS - 8; i++) {
-		__u64 contrast = tier_rank_contrast(rank, i, sum);
-
-		if (contrast && contrast * 4 >= found->contrast * 3)
-			found->apart = i;
-	}
-	apart = found->apart;
-	fits = found->fits;
-	hot_ms = tier_hist_low((apart < fits ? apart : fits) & (TIER_HIST_SLOTS - 1));
-	/* but what exceeds the budget is cut at once */
-	if (apart < fits && hot_ms < fall_ms && fall_ms >= 8)
-		hot_ms = fall_ms;
-	rank->hot_ms = hot_ms;
-	rank->explore_ms = tier_hist_low(found->explore & (TIER_HIST_SLOTS - 1));
+	return mark >> 16 & 1;
 }
 
-/* Widen or narrow exploration by how many of its pages came back. */
-static inline __attribute__((always_inline)) void
-tier_rank_explore(struct tier_rank *rank, __u32 now_ms, __u32 patience_ms)
+TIER_RANK_INLINE __u32 tier_rank_mark_slot(__u32 mark)
 {
-	__u32 shift = rank->explore_shift;
-
-	if (rank->explored_pages >= TIER_RANK_MIN_EXPLORED &&
-	    rank->returned_pages * 4 > rank->explored_pages) {
-		if (shift < TIER_RANK_EXPLORE_MAX)
-			shift++;
-		/* judged: the next verdict needs new evidence */
-		rank->explored_pages /= 2;
-		rank->returned_pages /= 4;
-		rank->patience_start_ms = now_ms;
-	} else if (now_ms - rank->patience_start_ms > patience_ms) {
-		if (shift && rank->returned_pages * 10 <= rank->explored_pages)
-			shift--;
-		rank->patience_start_ms = now_ms;
-	}
-	rank->explore_shift = shift;
+	return mark >> 10 & (TIER_RANK_SCORES - 1);
 }
 
-/* True once per interval, for one CPU, which then adjusts. */
-static inline __attribute__((always_inline)) bool
-tier_rank_due(struct tier_rank *rank, __u32 now_ms)
+/* ---- steps of a fault ---- */
+
+/* True once per interval, for one CPU, which then adjusts. The first fault starts the clock. */
+TIER_RANK_INLINE bool tier_rank_due(struct tier_rank *rank, __u32 now_ms)
 {
 	__u32 last = *(volatile __u32 *)&rank->adjusted_ms;
 
 	if (last && now_ms - last <= TIER_RANK_INTERVAL_MS)
 		return false;
-	return __sync_val_compare_and_swap(&rank->adjusted_ms, last, now_ms ? now_ms : 1) == last;
+	return __sync_val_compare_and_swap(&rank->adjusted_ms, last, now_ms ? now_ms : 1) == last &&
+	       last;
 }
 
-static inline __attribute__((always_inline)) void
-tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u32 seconds, __u64 budget,
-		 __u32 patience_ms)
+/* Take pages from a budget unless only the reserve is left; a large folio may overdraw it. */
+TIER_RANK_INLINE bool tier_rank_spend(__s64 *budget, __u32 nr_pages, __s64 reserve)
 {
-	if (!rank->patience_start_ms) {
-		rank->patience_start_ms = now_ms ? now_ms : 1;
-		rank->explore_shift = TIER_RANK_EXPLORE_START;
+	if (*(volatile __s64 *)budget <= reserve)
+		return false;
+	__sync_fetch_and_sub(budget, (__s64)nr_pages);
+	return true;
+}
+
+/*
+ * Count a fault; true during a surge. Plain stores: CPUs that meet at the end of
+ * a window may lose some of its faults, which makes a surge seen a little later.
+ */
+TIER_RANK_INLINE bool tier_rank_surge(struct tier_rank *rank, __u32 now_ms)
+{
+	__u32 elapsed_ms = now_ms - rank->window_ms, faults;
+
+	if ((__s32)elapsed_ms < 0)
+		return true;
+	if (elapsed_ms >= TIER_RANK_WINDOW_MS) {
+		faults = rank->window_faults;
+		if (faults > rank->window_peak)
+			rank->window_peak = faults;
+		rank->window_ms = now_ms;
+		rank->window_faults = 0;
 	}
-	tier_rank_explore(rank, now_ms, patience_ms);
-	tier_rank_pick(rank, budget, rank->explore_shift);
-	tier_rank_decay(rank, seconds);
+	if (__sync_fetch_and_add(&rank->window_faults, 1U) < rank->surge_faults)
+		return false;
+	/* the next one has to be twice as strong for a while: bursts with every scan are no news */
+	rank->window_peak = rank->surge_faults * 2;
+	rank->window_ms = now_ms + TIER_RANK_SURGE_MS;
+	rank->window_faults = 0;
+	rank->hot_open = 2;
+	return true;
+}
+
+/* ---- once a second ---- */
+
+/* What was counted since the last time, in 64ths; others count on meanwhile. */
+TIER_RANK_INLINE __u64 tier_rank_take(__u64 *now)
+{
+	__u64 n = *(volatile __u64 *)now;
+
+	if (n)
+		__sync_fetch_and_sub(now, n);
+	return n << TIER_RANK_UNIT_SHIFT;
+}
+
+TIER_RANK_INLINE void tier_rank_decay(__u64 *sum, __u64 more, __u32 shift)
+{
+	*sum += more - (*sum >> shift);
+}
+
+TIER_RANK_INLINE void tier_rank_fold(struct tier_rank *rank)
+{
+	__u64 n;
+
+	for (__u32 i = 0; i < TIER_HIST_SLOTS; i++) {
+		n = tier_rank_take(&rank->now[i]);
+		tier_rank_decay(&rank->fast[i], n, TIER_RANK_FAST_SHIFT);
+		tier_rank_decay(&rank->slow[i], n, TIER_RANK_SLOW_SHIFT);
+	}
+	for (__u32 i = 0; i < TIER_RANK_SCORES; i++) {
+		tier_rank_decay(&rank->marked[i], tier_rank_take(&rank->now_marked[i]),
+				TIER_RANK_SLOW_SHIFT);
+		tier_rank_decay(&rank->again[i], tier_rank_take(&rank->now_again[i]),
+				TIER_RANK_SLOW_SHIFT);
+	}
+	n = tier_rank_take(&rank->now_returned);
+	tier_rank_decay(&rank->returned, n, TIER_RANK_FAST_SHIFT);
+	tier_rank_decay(&rank->returned_slow, n, TIER_RANK_SLOW_SHIFT);
+	tier_rank_decay(&rank->promoted, tier_rank_take(&rank->now_promoted), TIER_RANK_FAST_SHIFT);
+	tier_rank_decay(&rank->thrash, tier_rank_take(&rank->now_thrash), TIER_RANK_SLOW_SHIFT);
+	tier_rank_decay(&rank->extra, tier_rank_take(&rank->now_extra), TIER_RANK_SLOW_SHIFT);
+	tier_rank_decay(&rank->seconds, 1U << TIER_RANK_UNIT_SHIFT, TIER_RANK_SLOW_SHIFT);
+}
+
+TIER_RANK_INLINE __u64 tier_rank_sum(struct tier_rank *rank, const __u64 *faults)
+{
+	__u64 sum = 0;
+
+	for (__u32 i = 0; i < TIER_HIST_SLOTS; i++) {
+		rank->below[i] = sum;
+		sum += faults[i];
+	}
+	return sum;
+}
+
+/*
+ * How clearly the pages below slot i stand out, as a ratio in 256ths; 0: not
+ * clearly. Four slots are an octave; [T, 4T) is two.
+ */
+TIER_RANK_INLINE __u64 tier_rank_contrast(const struct tier_rank *rank, __u32 i, __u64 sum)
+{
+	__u64 below = rank->below[i], next = rank->below[i + 8] - below;
+
+	if (below < TIER_RANK_MIN_FAULTS << TIER_RANK_UNIT_SHIFT || below * 3 > sum ||
+	    below * 2 * (sum >> TIER_RANK_UNIT_SHIFT) <
+	    next * ((sum + below * 3) >> TIER_RANK_UNIT_SHIFT))
+		return 0;
+	/* towards zero: of one rate half, a quarter, an eighth */
+	if (rank->below[i - 4] * 5 < below * 3 || rank->below[i - 8] * 3 < below ||
+	    rank->below[i - 12] * 6 < below)
+		return 0;
+	return below * 256 / (next + 1) + 1;
+}
+
+/* The hot threshold, and how many faults in a window make a surge. */
+TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
+{
+	volatile __u32 *apart_slot = &rank->apart_slot;
+	volatile __u64 *best = &rank->best;
+	__u64 sum = tier_rank_sum(rank, rank->fast), contrast, below, next;
+	__u32 hot_ms, fall_ms = rank->hot_ms - (rank->hot_ms + 63) / 64, i;
+
+	*best = *apart_slot = 0;
+	for (i = TIER_RANK_FIRST_SLOT; i < TIER_HIST_SLOTS - 8; i++) {
+		contrast = tier_rank_contrast(rank, i, sum);
+		if (contrast > *best)
+			*best = contrast;
+	}
+	for (i = TIER_RANK_FIRST_SLOT; i < TIER_HIST_SLOTS - 8; i++) {
+		contrast = tier_rank_contrast(rank, i, sum);
+		if (contrast && contrast * 4 >= *best * 3)
+			*apart_slot = i;
+	}
+	i = *apart_slot;
+	rank->apart = 0;
+	if (i && i < TIER_HIST_SLOTS - 8) {
+		below = rank->below[i];
+		next = (rank->below[i + 8] - below) / 3;
+		if (below > next)
+			rank->apart = (below - next) >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT);
+	}
+	rank->hot_open = i ? 2 : rank->hot_open - !!rank->hot_open;
+	hot_ms = tier_hist_low(i & (TIER_HIST_SLOTS - 1));
+	rank->hot_ms = hot_ms > fall_ms ? hot_ms : fall_ms;
+
+	/* twice the usual pace and a bit, and more than any window has seen lately */
+	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) *
+	      (2 * TIER_RANK_WINDOW_MS + 16) / 1000 + 16;
+	rank->window_peak -= rank->window_peak / 32;
+	if (sum < rank->window_peak)
+		sum = rank->window_peak;
+	rank->surge_faults = rank->seconds > TIER_RANK_SETTLE_S << TIER_RANK_UNIT_SHIFT &&
+			     sum < 0x7fffffff ? sum : 0xffffffff;
+}
+
+/*
+ * The income of the budget: refill, and more while a hot population stands out,
+ * less of it when promoted pages keep coming back hot: then the hot ones are
+ * more than the node holds.
+ */
+TIER_RANK_INLINE void tier_rank_income(struct tier_rank *rank, __u32 now_ms, __u64 node_pages,
+				       __u64 refill_pages, __u64 folio, __u32 patience_ms)
+{
+	__u64 more = rank->apart * folio;
+
+	if (rank->thrash >= TIER_RANK_MIN_FAULTS << TIER_RANK_UNIT_SHIFT &&
+	    rank->thrash * 4 > rank->returned_slow) {
+		rank->backoff_start_ms = now_ms;
+		rank->backoff_shift += rank->backoff_shift < TIER_RANK_BACKOFF_MAX;
+	} else if (now_ms - rank->backoff_start_ms > patience_ms) {
+		rank->backoff_start_ms = now_ms;
+		rank->backoff_shift -= !!rank->backoff_shift;
+	}
+	if (more > node_pages / 64)
+		more = node_pages / 64;
+	if (rank->budget_pages < (__s64)(node_pages / 8))
+		__sync_fetch_and_add(&rank->budget_pages,
+				     (__s64)(refill_pages + (more >> (rank->backoff_shift & 31))));
+}
+
+/* Is there room? Sets the thresholds of warm pages and of those that go up into it. */
+TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64 node_pages,
+				     __u64 sum, __u64 folio, __u32 patience_ms)
+{
+	volatile __u32 *warm_slot = &rank->warm_slot, *room_slot = &rank->room_slot;
+	__s64 spent = rank->room_given - *(volatile __s64 *)&rank->room_pages;
+	__u64 mass, share;
+	__s64 more, most;
+
+	if (spent > 0)
+		rank->credit -= (__u64)spent < rank->credit ? (__u64)spent : rank->credit;
+	if (rank->returned >= (folio * TIER_RANK_MIN_RETURNS) << TIER_RANK_UNIT_SHIFT &&
+	    rank->returned * 32 >= rank->promoted) {
+		rank->credit = 0;
+		rank->probe_shift = TIER_RANK_PROBE_MAX;
+		rank->probe_start_ms = now_ms;
+	} else if (now_ms - rank->probe_start_ms > patience_ms) {
+		rank->probe_start_ms = now_ms;
+		rank->probe_shift -= rank->probe_shift > TIER_RANK_PROBE_MIN;
+	}
+	rank->credit += node_pages >> (rank->probe_shift & 31);
+	if (rank->credit > node_pages)
+		rank->credit = node_pages;
+	/* saved up over the pause between two scans; what was overdrawn is paid back */
+	share = rank->credit / TIER_RANK_FILL_S + 1;
+	more = rank->room_pages + (__s64)share;
+	most = share * TIER_RANK_SAVE_S;
+	rank->room_pages = more < most ? more : most;
+	rank->room_given = rank->room_pages;
+
+	mass = share * rank->seconds / folio;
+	*warm_slot = *room_slot = 0;
+	for (__u32 i = 1; i < TIER_HIST_SLOTS; i++) {
+		/* one slot more than fits: what is too much, the budget cuts */
+		if (rank->below[i - 1] * 4 <= sum)
+			*warm_slot = i;
+		if (rank->below[i - 1] <= mass)
+			*room_slot = i;
+	}
+	rank->warm_ms = tier_hist_low(*warm_slot & (TIER_HIST_SLOTS - 1));
+	rank->room_ms = tier_hist_low(*room_slot & (TIER_HIST_SLOTS - 1));
+	if (rank->room_ms > rank->warm_ms)
+		rank->room_ms = rank->warm_ms;
+}
+
+/* Below which slot being warm twice is more than chance, as far as the budget goes. */
+TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 folio,
+				      __u64 refill_pages)
+{
+	volatile __u32 *slot = &rank->again_slot;
+	volatile __u64 *best = &rank->best;
+	__u64 marked = 0, again = 0, hits, chance, excess, mass = refill_pages;
+
+	/* whole faults from here on: products of 64ths would overflow */
+	sum = (sum >> TIER_RANK_UNIT_SHIFT) + 1;
+	*best = *slot = 0;
+	for (__u32 i = 0; i < TIER_RANK_SCORES; i++) {
+		marked += rank->marked[i];
+		again += rank->again[i];
+		hits = again >> TIER_RANK_UNIT_SHIFT;
+		chance = (marked >> TIER_RANK_UNIT_SHIFT) *
+			 (rank->below[i + 1] >> TIER_RANK_UNIT_SHIFT) / sum;
+		if (hits < 8 || hits <= chance + chance / 16)
+			continue;
+		excess = hits - chance;
+		if (excess > *best && excess * excess > hits) {
+			*best = excess;
+			*slot = i + 1;
+		}
+	}
+	if (rank->budget_pages > 0)
+		mass += (__u64)rank->budget_pages / 8;
+	mass = mass * rank->seconds / folio;
+	if (mass > *best << TIER_RANK_UNIT_SHIFT)
+		mass = *best << TIER_RANK_UNIT_SHIFT;
+	again = 0;
+	for (__u32 i = 0; i < TIER_RANK_SCORES; i++) {
+		if (again > mass && *slot > i)
+			*slot = i;
+		again += rank->again[i];
+	}
+	rank->proven_slot = *slot;
+}
+
+TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u64 node_pages,
+				       __u64 refill_pages, __u32 patience_ms)
+{
+	__u64 sum, folio;
+
+	if (!rank->learned) {
+		rank->probe_start_ms = rank->backoff_start_ms = rank->window_ms = now_ms;
+		rank->probe_shift = TIER_RANK_PROBE_MAX;
+		rank->credit = node_pages;
+		rank->budget_pages = node_pages / 8;
+	}
+	tier_rank_fold(rank);
+	tier_rank_hot(rank);
+	sum = tier_rank_sum(rank, rank->slow);
+	if (!sum)
+		return;
+	folio = (sum + rank->extra) / sum;
+	tier_rank_income(rank, now_ms, node_pages, refill_pages, folio, patience_ms);
+	tier_rank_room(rank, now_ms, node_pages, sum, folio, patience_ms);
+	tier_rank_prove(rank, sum, folio, refill_pages);
+	rank->learned = 1;
 }
 
 #endif /* TIER_RANK_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threshold by rank: populations told apart, budgets, exploration and its
- * feedback, decay; on made-up populations of known access intervals.
+ * Policy rank's arithmetic: populations told apart, lasting heat told from
+ * chance, room and its returns, budgets, surges, marks, decay; on made-up
+ * populations of known access intervals, and at the edges.
  */
 #include <linux/types.h>
 #include <math.h>
@@ -10,48 +11,83 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 #include <tier/rank.h>
 
-#define PLENTY	100000000ULL
+#define NODE		65536U
+#define REFILL		273U
+#define PATIENCE_MS	20000U
 
-/* Pages accessed at random, every mean_ms on average, scanned at a random moment. */
-static void populate(struct tier_rank *rank, double pages, double mean_ms)
+static double share_below(double ms, double mean_ms)
 {
-	for (__u32 slot = 0; slot <= TIER_HIST_LAST; slot++) {
-		double from = tier_hist_low(slot), to = tier_hist_low(slot + 1);
+	return 1 - exp(-ms / mean_ms);
+}
 
-		rank->pages[slot] += lround(pages * (exp(-from / mean_ms) - exp(-to / mean_ms)));
+/* A second's faults of pages accessed at random, every mean_ms on average. */
+static void populate(struct tier_rank *rank, double faults, double mean_ms)
+{
+	for (__u32 slot = 0; slot <= TIER_HIST_LAST; slot++)
+		rank->now[slot] += lround(faults * (share_below(tier_hist_low(slot + 1), mean_ms) -
+						    share_below(tier_hist_low(slot), mean_ms)));
+}
+
+/* Of these, pages that are known from their last fault, which had the same distribution. */
+static void repeat(struct tier_rank *rank, double faults, double mean_ms)
+{
+	for (__u32 slot = 0; slot < TIER_RANK_SCORES; slot++) {
+		double from = share_below(tier_hist_low(slot), mean_ms);
+		double to = share_below(tier_hist_low(slot + 1), mean_ms);
+
+		rank->now_marked[slot] += lround(faults * (to - from));
+		/* the longer of the two falls into the slot */
+		rank->now_again[slot] += lround(faults * (to * to - from * from));
 	}
+}
+
+static void second(struct tier_rank *rank, __u32 *now_ms)
+{
+	*now_ms += 1001;
+	tier_rank_adjust(rank, *now_ms, NODE, REFILL, PATIENCE_MS);
 }
 
 static void hot_population_stands_out(void **state)
 {
 	struct tier_rank rank = {};
+	__u32 now = 100000;
 	double hot, cold;
 
 	populate(&rank, 4096, 43);
 	populate(&rank, 61440, 6000);
-	tier_rank_pick(&rank, PLENTY, 31);
-	hot = 1 - exp(-(double)rank.hot_ms / 43);
-	cold = 1 - exp(-(double)rank.hot_ms / 6000);
+	second(&rank, &now);
+	hot = share_below(rank.hot_ms, 43);
+	cold = share_below(rank.hot_ms, 6000);
 	print_message("threshold %u ms: %.1f %% of the hot, %.1f %% of the cold\n", rank.hot_ms,
 		      100 * hot, 100 * cold);
+	assert_true(rank.hot_open);
 	assert_true(hot > 0.9);
 	assert_true(cold < 0.05);
+	/* nothing hot left: closed within seconds, while the threshold falls slowly */
+	for (int i = 0; i < 12; i++) {
+		populate(&rank, 20000, 6000);
+		second(&rank, &now);
+	}
+	assert_false(rank.hot_open);
+	assert_in_range(rank.hot_ms, 50, 200);
 }
 
-/* The same shape at a hundredth or thirty times the speed: same shares. */
+/* The same shape at a fifth or thirty times the speed: same shares. */
 static void scale_does_not_matter(void **state)
 {
-	double scale[] = { 0.2, 1, 30 };
+	double scale[] = { 1, 4, 30 };
 
 	for (int i = 0; i < 3; i++) {
 		struct tier_rank rank = {};
+		__u32 now = 100000;
 
 		populate(&rank, 5000, 50 * scale[i]);
 		populate(&rank, 60000, 5000 * scale[i]);
-		tier_rank_pick(&rank, PLENTY, 31);
+		second(&rank, &now);
 		assert_in_range(rank.hot_ms, 110 * scale[i], 330 * scale[i]);
 	}
 }
@@ -62,123 +98,315 @@ static void one_population_is_not_hot(void **state)
 
 	for (int i = 0; i < 5; i++) {
 		struct tier_rank rank = {};
+		__u32 now = 100000;
 
 		populate(&rank, 50000, mean[i]);
-		tier_rank_pick(&rank, PLENTY, 31);
+		second(&rank, &now);
+		assert_false(rank.hot_open);
 		assert_int_equal(rank.hot_ms, 0);
 	}
+}
+
+/* Pages of a sweep, scanned at one moment: as short as hot ones, but not towards zero. */
+static void a_band_is_not_hot(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	rank.now[tier_hist_slot(160)] = 3000;
+	populate(&rank, 20000, 6000);
+	second(&rank, &now);
+	assert_false(rank.hot_open);
 }
 
 static void few_pages_prove_nothing(void **state)
 {
 	struct tier_rank rank = {};
+	__u32 now = 100000;
 
 	populate(&rank, 30, 20);
 	populate(&rank, 300, 60000);
-	tier_rank_pick(&rank, PLENTY, 31);
+	second(&rank, &now);
 	assert_int_equal(rank.hot_ms, 0);
-	tier_rank_pick(&(struct tier_rank){}, PLENTY, 0);
+	second(&(struct tier_rank){}, &now);
 }
 
-/* A budget below the hot mass takes the hottest, to within a slot. */
-static void budget_cuts_by_rank(void **state)
+/* Warm is the hottest quarter, to within a slot; never nothing, were all in one slot. */
+static void warm_is_a_quarter(void **state)
 {
-	struct tier_rank rank = {};
-	__u32 full;
-
-	populate(&rank, 8000, 43);
-	populate(&rank, 80000, 6000);
-	tier_rank_pick(&rank, PLENTY, 31);
-	full = rank.hot_ms;
-	tier_rank_pick(&rank, 62, 31);		/* 1984 pages of the decaying sum */
-	assert_true(rank.hot_ms < full);
-	assert_true(rank.below[tier_hist_slot(rank.hot_ms) - 1] <= 1984);
-	assert_true(rank.below[tier_hist_slot(rank.hot_ms) + 1] > 1984);
-}
-
-static void exploration_takes_the_hottest_few(void **state)
-{
-	struct tier_rank rank = {};
+	struct tier_rank rank = {}, one = { .now = { [0] = 1000 } };
+	__u32 now = 100000;
 
 	populate(&rank, 80000, 6000);
-	tier_rank_pick(&rank, 640, 6);		/* 320 pages of the decaying sum */
-	assert_int_equal(rank.hot_ms, 0);
-	assert_true(rank.below[tier_hist_slot(rank.explore_ms) - 1] <= 320);
-	assert_true(rank.below[tier_hist_slot(rank.explore_ms) + 1] > 320);
-	/* however large the budget: no more than the hottest sixteenth of the pages */
-	tier_rank_pick(&rank, PLENTY, 4);
-	assert_true(rank.below[tier_hist_slot(rank.explore_ms) - 1] <= 5000);
-	assert_true(rank.below[tier_hist_slot(rank.explore_ms) + 1] > 5000);
-	tier_rank_pick(&rank, PLENTY, 0);
-	assert_true(rank.explore_ms > 1000000);
+	second(&rank, &now);
+	assert_in_range(100 * share_below(rank.warm_ms, 6000), 25, 35);
+	second(&one, &now);
+	assert_in_range(one.warm_ms, 1, 0xffffffff);
 }
 
-static void no_fault_opens_nothing(void **state)
-{
-	struct tier_rank rank = {};
-
-	tier_rank_pick(&rank, 1000, 0);
-	assert_int_equal(rank.hot_ms, 0);
-	assert_int_equal(rank.explore_ms, 0);
-}
-
-static void exploration_follows_returns(void **state)
+static void chance_proves_nothing(void **state)
 {
 	struct tier_rank rank = {};
 	__u32 now = 100000;
 
-	tier_rank_adjust(&rank, now, 1, 1000, 20000);
-	assert_int_equal(rank.explore_shift, TIER_RANK_EXPLORE_START);
-	/* nothing comes back: wider after each wait, not sooner */
-	tier_rank_adjust(&rank, now += 20000, 1, 1000, 20000);
-	assert_int_equal(rank.explore_shift, TIER_RANK_EXPLORE_START);
-	tier_rank_adjust(&rank, now += 1, 1, 1000, 20000);
-	assert_int_equal(rank.explore_shift, TIER_RANK_EXPLORE_START - 1);
-	/* a third comes back: narrower at once, step by step with new evidence only */
-	rank.explored_pages = 300;
-	rank.returned_pages = 100;
-	tier_rank_adjust(&rank, now += 1000, 1, 1000, 20000);
-	assert_int_equal(rank.explore_shift, TIER_RANK_EXPLORE_START);
-	tier_rank_adjust(&rank, now += 1000, 1, 1000, 20000);
-	assert_int_equal(rank.explore_shift, TIER_RANK_EXPLORE_START);
-	/* between a tenth and a quarter nothing moves */
-	rank.explored_pages = 300;
-	rank.returned_pages = 60;
-	tier_rank_adjust(&rank, now += 30000, 1, 1000, 20000);
-	assert_int_equal(rank.explore_shift, TIER_RANK_EXPLORE_START);
 	for (int i = 0; i < 40; i++) {
-		rank.explored_pages = rank.returned_pages = 300;
-		tier_rank_adjust(&rank, now += 1000, 1, 1000, 20000);
+		populate(&rank, 8000, 600);
+		repeat(&rank, 2000, 600);
+		second(&rank, &now);
+		assert_int_equal(rank.proven_slot, 0);
 	}
-	assert_int_equal(rank.explore_shift, TIER_RANK_EXPLORE_MAX);
+}
+
+static void lasting_heat_is_proven(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000, limit_ms;
+
 	for (int i = 0; i < 40; i++) {
-		rank.explored_pages = rank.returned_pages = 0;
-		tier_rank_adjust(&rank, now += 30000, 1, 1000, 20000);
+		populate(&rank, 200, 50);
+		populate(&rank, 8000, 6000);
+		repeat(&rank, 200, 50);
+		repeat(&rank, 2000, 6000);
+		second(&rank, &now);
 	}
-	assert_int_equal(rank.explore_shift, 0);
+	limit_ms = tier_hist_low(rank.proven_slot);
+	print_message("proven below %u ms\n", limit_ms);
+	assert_in_range(limit_ms, 50, 400);
+	/* a budget that is used up takes the hottest of them only */
+	rank.budget_pages = -100000;
+	tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, 20);
+	assert_true(tier_hist_low(rank.proven_slot) < limit_ms);
+	assert_true(rank.proven_slot > 0);
+	tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, 0);
+	assert_in_range(rank.proven_slot, 0, 4);
+}
+
+static void room_closes_at_once_and_opens_slowly(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+	__s64 share;
+
+	populate(&rank, 8000, 600);
+	second(&rank, &now);
+	share = rank.room_pages;
+	assert_in_range(share, NODE / TIER_RANK_FILL_S, NODE / TIER_RANK_FILL_S + 10);
+	/* not used: saved up, but only so much */
+	for (int i = 0; i < 20; i++)
+		second(&rank, &now);
+	assert_in_range(rank.room_pages, share * 3, share * TIER_RANK_SAVE_S);
+	/* used: the credit shrinks by that much */
+	rank.room_pages -= 3000;
+	second(&rank, &now);
+	assert_in_range(rank.credit, NODE - 3000, NODE - 3000 + (NODE >> 10));
+	/* a few pages come back: full */
+	rank.now_promoted = 3000;
+	rank.now_returned = 200;
+	second(&rank, &now);
+	assert_int_equal(rank.credit, NODE >> TIER_RANK_PROBE_MAX);
+	assert_int_equal(rank.probe_shift, TIER_RANK_PROBE_MAX);
+	/* none: the growth of the credit doubles after each wait */
+	for (int i = 0; i < 200; i++)
+		second(&rank, &now);
+	assert_true(rank.probe_shift < TIER_RANK_PROBE_MAX - 2);
+	for (int i = 0; i < 2000; i++)
+		second(&rank, &now);
+	assert_int_equal(rank.probe_shift, TIER_RANK_PROBE_MIN);
+	assert_int_equal(rank.credit, NODE);
+}
+
+/* One of a thousand returns: its owner may have unmapped and mapped again. */
+static void a_rare_return_does_not_close(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	populate(&rank, 8000, 600);
+	for (int i = 0; i < 20; i++) {
+		rank.now_promoted = 3000;
+		rank.now_returned = 3;
+		second(&rank, &now);
+	}
+	assert_in_range(rank.credit, NODE / 2, NODE);
+}
+
+static void budget_is_saved_up_and_overdrawn(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	populate(&rank, 8000, 600);
+	second(&rank, &now);
+	assert_int_equal(rank.budget_pages, NODE / 8);
+	assert_false(tier_rank_spend(&rank.budget_pages, 1, NODE / 8));
+	assert_true(tier_rank_spend(&rank.budget_pages, 512, NODE / 8 - 1));
+	rank.budget_pages = 1;
+	assert_true(tier_rank_spend(&rank.budget_pages, 512, 0));
+	assert_int_equal(rank.budget_pages, -511);
+	assert_false(tier_rank_spend(&rank.budget_pages, 1, 0));
+	second(&rank, &now);
+	assert_int_equal(rank.budget_pages, -511 + (int)REFILL);
+	for (int i = 0; i < 1000; i++)
+		second(&rank, &now);
+	assert_in_range(rank.budget_pages, NODE / 8, NODE / 8 + REFILL);
+}
+
+/* A hot population adds to the income, until what it sent up keeps coming back hot. */
+static void thrash_takes_the_extra_income(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+	__s64 before;
+
+	populate(&rank, 4096, 43);
+	populate(&rank, 20000, 6000);
+	second(&rank, &now);
+	rank.budget_pages = 0;
+	populate(&rank, 4096, 43);
+	second(&rank, &now);
+	assert_int_equal(rank.budget_pages, REFILL + NODE / 64);
+	for (int i = 0; i < 20; i++) {
+		populate(&rank, 4096, 43);
+		populate(&rank, 20000, 6000);
+		rank.now_returned = 300;
+		rank.now_thrash = 200;
+		second(&rank, &now);
+	}
+	assert_int_equal(rank.backoff_shift, TIER_RANK_BACKOFF_MAX);
+	before = rank.budget_pages = 0;
+	populate(&rank, 4096, 43);
+	second(&rank, &now);
+	assert_in_range(rank.budget_pages - before, REFILL, REFILL + NODE / 64 / 128);
+	for (int i = 0; i < 400; i++)
+		second(&rank, &now);
+	assert_int_equal(rank.backoff_shift, 0);
+}
+
+static void surge_is_twice_the_pace(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 0xffff0000, surges = 0;	/* wraps on the way */
+
+	populate(&rank, 4000, 600);
+	second(&rank, &now);
+	for (int s = 0; s < 100; s++) {
+		for (int i = 0; i < 4000; i++)
+			surges += tier_rank_surge(&rank, now + i / 4);
+		populate(&rank, 4000, 600);
+		second(&rank, &now);
+	}
+	assert_int_equal(surges, 0);
+	/* half as much again is none */
+	for (int i = 0; i < 600; i++)
+		surges += tier_rank_surge(&rank, now + i / 6);
+	assert_int_equal(surges, 0);
+	now += 200;
+	for (int i = 0; i < 2000; i++)
+		surges += tier_rank_surge(&rank, now + i / 40);
+	assert_in_range(surges, 1500, 1999);
+	assert_int_equal(rank.hot_open, 2);
+	/* it ends by itself */
+	now += TIER_RANK_SURGE_MS + 100;
+	assert_false(tier_rank_surge(&rank, now));
+}
+
+/* Bursts that come with every scan are no news. */
+static void regular_bursts_are_no_surge(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000, late = 0;
+
+	populate(&rank, 3000, 600);
+	second(&rank, &now);
+	for (int s = 0; s < 200; s++) {
+		__u32 surges = 0;
+
+		if (s % 5 == 0) {
+			for (int i = 0; i < 3000; i++)
+				surges += tier_rank_surge(&rank, now + i / 60);
+			populate(&rank, 3000, 600);
+		}
+		late += s >= 100 ? surges : 0;
+		tier_rank_surge(&rank, now + 500);
+		second(&rank, &now);
+	}
+	assert_in_range(late, 0, 20 * 1000);
+	print_message("of 20 bursts of 3000 faults, %u faults counted as surge\n", late);
+}
+
+static void marks(void **state)
+{
+	__u64 hash = 0xabcdef0123456789ULL;
+	__u32 mark = tier_rank_mark(hash, true, 200, 0xfffff000);
+
+	assert_true(tier_rank_mark_up(mark));
+	assert_int_equal(tier_rank_mark_slot(mark), TIER_RANK_SCORES - 1);
+	assert_true(tier_rank_mark_is(mark, hash, 0xfffff000, 0));
+	/* the time wraps with the clock */
+	assert_true(tier_rank_mark_is(mark, hash, 4096, 8192));
+	assert_false(tier_rank_mark_is(mark, hash, 16384, 8192));
+	assert_false(tier_rank_mark_is(mark, hash ^ 1ULL << 50, 0xfffff000, 8192));
+	assert_false(tier_rank_mark_is(0, 0, 0, 8192));
+	mark = tier_rank_mark(hash, false, 7, 1 << 20);
+	assert_false(tier_rank_mark_up(mark));
+	assert_int_equal(tier_rank_mark_slot(mark), 7);
 }
 
 static void the_past_fades(void **state)
 {
-	struct tier_rank rank = { .pages = { [10] = 1000000, [11] = 1 } };
+	struct tier_rank rank = { .slow = { [10] = 1000000 }, .fast = { [10] = 1000000 } };
 
 	for (int i = 0; i < 22; i++)
-		tier_rank_decay(&rank, 1);
-	assert_in_range(rank.pages[10], 490000, 510000);
-	assert_int_equal(rank.pages[11], 0);
-	tier_rank_decay(&rank, 3600);
-	assert_int_equal(rank.pages[10], 0);
-	tier_rank_decay(&rank, 0xffffffff);
+		tier_rank_fold(&rank);
+	assert_in_range(rank.slow[10], 490000, 510000);
+	assert_in_range(rank.fast[10], 1000, 2500);
+	/* what a slot gains and loses ends in balance, small as it may be */
+	for (int i = 0; i < 400; i++) {
+		rank.now[20] = 1;
+		tier_rank_fold(&rank);
+	}
+	assert_in_range(rank.slow[20] >> TIER_RANK_UNIT_SHIFT, 31, 32);
+	assert_in_range(rank.seconds >> TIER_RANK_UNIT_SHIFT, 31, 32);
+}
+
+/* More than any machine: 2^30 huge pages fault in a second, on a node of 2^44 pages. */
+static void nothing_overflows(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	for (int i = 0; i < 100; i++) {
+		rank.now[10] = 1ULL << 28;
+		rank.now[60] = 1ULL << 30;
+		rank.now_extra = 512ULL << 30;
+		rank.now_marked[10] = 1ULL << 28;
+		rank.now_again[10] = 1ULL << 28;
+		now += 1001;
+		tier_rank_adjust(&rank, now, 1ULL << 44, 1ULL << 36, PATIENCE_MS);
+	}
+	assert_in_range(rank.proven_slot, 11, TIER_RANK_SCORES);
+	assert_in_range(rank.warm_ms, tier_hist_low(60), tier_hist_low(62));
+	assert_in_range(rank.credit, 1, 1ULL << 44);
+	assert_in_range(rank.budget_pages, 1ULL << 40, 1ULL << 42);
+	/* and less: a node of no pages */
+	memset(&rank, 0, sizeof(rank));
+	populate(&rank, 100, 100);
+	tier_rank_adjust(&rank, now, 0, 0, PATIENCE_MS);
+	assert_int_equal(rank.budget_pages, 0);
 }
 
 static void due_once_a_second(void **state)
 {
 	struct tier_rank rank = {};
 
-	assert_true(tier_rank_due(&rank, 0xffffff00));
+	/* the first fault starts the clock: there is nothing to adjust by yet */
+	assert_false(tier_rank_due(&rank, 0xffffff00));
 	assert_false(tier_rank_due(&rank, 0xffffff00 + 1000));
 	assert_true(tier_rank_due(&rank, 0xffffff00 + 1001));
 	assert_false(tier_rank_due(&rank, 0xffffff00 + 1002));
+	rank.adjusted_ms = 0;
+	assert_false(tier_rank_due(&rank, 0));
+	assert_true(rank.adjusted_ms);
 }
 
 int main(void)
@@ -187,12 +415,20 @@ int main(void)
 		cmocka_unit_test(hot_population_stands_out),
 		cmocka_unit_test(scale_does_not_matter),
 		cmocka_unit_test(one_population_is_not_hot),
+		cmocka_unit_test(a_band_is_not_hot),
 		cmocka_unit_test(few_pages_prove_nothing),
-		cmocka_unit_test(budget_cuts_by_rank),
-		cmocka_unit_test(exploration_takes_the_hottest_few),
-		cmocka_unit_test(no_fault_opens_nothing),
-		cmocka_unit_test(exploration_follows_returns),
+		cmocka_unit_test(warm_is_a_quarter),
+		cmocka_unit_test(chance_proves_nothing),
+		cmocka_unit_test(lasting_heat_is_proven),
+		cmocka_unit_test(room_closes_at_once_and_opens_slowly),
+		cmocka_unit_test(a_rare_return_does_not_close),
+		cmocka_unit_test(budget_is_saved_up_and_overdrawn),
+		cmocka_unit_test(thrash_takes_the_extra_income),
+		cmocka_unit_test(surge_is_twice_the_pace),
+		cmocka_unit_test(regular_bursts_are_no_surge),
+		cmocka_unit_test(marks),
 		cmocka_unit_test(the_past_fades),
+		cmocka_unit_test(nothing_overflows),
 		cmocka_unit_test(due_once_a_second),
 	};
 
