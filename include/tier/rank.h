@@ -268,16 +268,16 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
 		if (contrast && contrast * 4 >= *best * 3)
 			*apart_slot = i;
 	}
-	i = *apart_slot;
+	i = *apart_slot & (TIER_HIST_SLOTS - 1);	/* masks, which verifiers follow better */
 	rank->apart = 0;
-	if (i && i < TIER_HIST_SLOTS - 8) {
+	if (i) {
 		below = rank->below[i];
-		next = (rank->below[i + 8] - below) / 3;
+		next = (rank->below[(i + 8) & (TIER_HIST_SLOTS - 1)] - below) / 3;
 		if (below > next)
 			rank->apart = (below - next) >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT);
 	}
 	rank->hot_open = i ? 2 : rank->hot_open - !!rank->hot_open;
-	hot_ms = tier_hist_low(i & (TIER_HIST_SLOTS - 1));
+	hot_ms = tier_hist_low(i);
 	rank->hot_ms = hot_ms > fall_ms ? hot_ms : fall_ms;
 
 	/* twice the usual pace and a bit, and more than any window has seen lately */
