@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # Every reading command: text in 80 columns, JSON that says the same, sums under load.
-# lab: --fast-mb 256 --slow-mb 768 --timeout 600
+# lab: --fast-mb 256 --slow-mb 768 --timeout 900 --one-thread
 . ./lib.sh
 
 # The most columns that a line of a file has.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # top in a real terminal: two sizes, keys, a swap, an unload and the next load beneath it.
-# lab: --fast-mb 256 --slow-mb 768 --timeout 400
+# lab: --fast-mb 256 --slow-mb 768 --timeout 600 --one-thread
 . ./lib.sh
 
 mkdir -p "$T_DIR/locale/C.utf8"

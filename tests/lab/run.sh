@@ -19,6 +19,8 @@
 #                    1node       one node of fast + slow size
 #                    1tier       two nodes with CPUs, both fast
 #                    2fast1slow  two fast nodes with CPUs, one slow node
+#   --one-thread     all CPUs on one host thread: slower, and safe where the guest patches
+#                    BPF programs that another CPU runs, which QEMU's threads may race
 #   --icount         one CPU, one instruction = 1 ns: repeatable counts
 #   --timeout S      give up after S seconds (default 300; a shell: never)
 #   --append WORDS   more words for the kernel's command line
@@ -57,13 +59,14 @@ number()
 }
 
 kernel='' bzimage='' modules='' root='' script='' out='' append='' seconds=''
-fast_mb=512 slow_mb=1536 cpus=2 nodes=2tier icount=0 bpffs=0 verbose=0
+fast_mb=512 slow_mb=1536 cpus=2 nodes=2tier icount=0 bpffs=0 verbose=0 threads=multi
 files=() envs=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help) sed -n '3,/^set -/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | grep -v ^shellcheck; exit 0 ;;
 	--) shift; break ;;
 	--icount) icount=1; shift; continue ;;
+	--one-thread) threads=single; shift; continue ;;
 	--bpffs) bpffs=1; shift; continue ;;
 	--verbose) verbose=1; shift; continue ;;
 	--kernel | --bzimage | --modules | --root | --run | --file | --env | --out | --fast-mb | \
@@ -259,7 +262,7 @@ if [ "$icount" = 1 ]; then
 	machine+=(-accel tcg,thread=single -icount shift=0,sleep=off -seed 1)
 	cmdline+=" nokaslr"
 else
-	machine+=(-accel tcg,thread=multi)
+	machine+=(-accel "tcg,thread=$threads")
 fi
 cmdline+="${append:+ $append}"
 
