@@ -329,6 +329,24 @@ static void write_state(const char *text)
 	fclose(file);
 }
 
+/* Killed between the write and the rename: the half that has no name yet goes. */
+static void test_journal_litter(void **state)
+{
+	char path[96];
+	FILE *file;
+
+	assert_false(tier_journal_litter(ctx, false));
+	snprintf(path, sizeof(path), "%s/state.json.new", run_dir);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_true(tier_journal_litter(ctx, false));
+	assert_true(tier_recover_needed(ctx));
+	assert_int_equal(tier_recover(ctx), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_false(tier_journal_litter(ctx, false));
+}
+
 static void test_journal_damaged(void **state)
 {
 	struct tier_journal journal;
@@ -431,6 +449,7 @@ int main(void)
 		cmocka_unit_test(test_lock),
 		cmocka_unit_test(test_run_dir_of_others),
 		cmocka_unit_test(test_journal),
+		cmocka_unit_test(test_journal_litter),
 		cmocka_unit_test(test_journal_damaged),
 		cmocka_unit_test(test_knobs),
 		cmocka_unit_test(test_inspect),

@@ -284,6 +284,7 @@ struct tier_journal {
 int tier_journal_read(struct tier_ctx *ctx, struct tier_journal *journal);
 int tier_journal_write(struct tier_ctx *ctx, const struct tier_journal *journal);
 int tier_journal_remove(struct tier_ctx *ctx);
+bool tier_journal_litter(struct tier_ctx *ctx, bool remove);
 int tier_journal_knob(struct tier_journal *journal, const char *path, const char *saved,
 		      const char *set);
 /* Free slot for the record of @map_id; other records than that of @keep are dropped. */

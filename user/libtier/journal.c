@@ -189,6 +189,23 @@ out:
 	return 0;
 }
 
+/*
+ * What a writer that was killed before its rename left. Whether there is any may be
+ * asked under the shared lock, for then nobody writes; to @remove takes the exclusive one.
+ */
+bool tier_journal_litter(struct tier_ctx *ctx, bool remove)
+{
+	static const char *const names[] = { "state.json.new", "base.new" };
+	bool found = false;
+	char path[96];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", ctx->run_dir, names[i]);
+		found |= remove ? !unlink(path) : !access(path, F_OK);
+	}
+	return found;
+}
+
 int tier_journal_remove(struct tier_ctx *ctx)
 {
 	char path[96];

@@ -21,6 +21,8 @@ bool tier_recover_needed(struct tier_ctx *ctx)
 	struct tier_active active;
 	bool needed;
 
+	if (tier_journal_litter(ctx, false))
+		return true;
 	if (tier_journal_read(ctx, &journal))
 		return false;
 	needed = journal.phase != TIER_PHASE_ACTIVE || tier_active_open(ctx, &active);
@@ -39,6 +41,7 @@ int tier_recover(struct tier_ctx *ctx)
 	int err;
 
 	ctx->undone = false;
+	tier_journal_litter(ctx, true);
 	err = tier_journal_read(ctx, &journal);
 	if (err)
 		return err == -ENOENT ? 0 : err;
