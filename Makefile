@@ -44,7 +44,7 @@ TIERLOAD_SRC := $(wildcard tests/bench/tierload*.c)
 BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
 	$(patsubst %.c,$(O)/%,$(filter-out $(TIERLOAD_SRC),$(wildcard tests/bench/*.c)))
 
-.PHONY: all user bpf kmod unit testbins help deps deps-lab demo test lab lab-root bench \
+.PHONY: all user bpf kmod unit testbins help deps deps-lab demo test lab lab-root \
 	docs install uninstall clean
 .DELETE_ON_ERROR:
 
