@@ -45,7 +45,7 @@ struct tl_options {
 	unsigned int threads;	/* per worker process */
 	unsigned int report_ms;
 	enum tl_place place;
-	bool scatter, thp, pin, spin, quiet;
+	bool scatter, thp, pin, spin, quiet, page_map;
 	double fast_mb_available;	/* < 0: ask the kernel */
 	double fast_ns, slow_ns, migrate_ns, fault_ns;
 	const char *json, *ready_file, *wait_file;

@@ -28,7 +28,8 @@ static const struct {
 enum {
 	O_MIB = 256, O_PAGES, O_HOT_PAGES, O_HOT_PERCENT, O_HOT_SHARE, O_LAYOUT, O_UNIT, O_THETA,
 	O_MOVE_S, O_ROUNDS, O_WRITE, O_RATE, O_SECONDS, O_THREADS, O_SEED, O_PIN, O_PACE, O_LATE_MS,
-	O_PLACE, O_THP, O_READY, O_WAIT, O_REPORT_MS, O_JSON, O_FAST_MB, O_FAST_NS, O_SLOW_NS, O_FAULT_NS,
+	O_PLACE, O_THP, O_READY, O_WAIT, O_REPORT_MS, O_JSON, O_MAP, O_FAST_MB,
+	O_FAST_NS, O_SLOW_NS, O_FAULT_NS,
 	O_MIGRATE_NS,
 };
 
@@ -63,6 +64,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Report:", 3 },
 	{ "report-ms", O_REPORT_MS, "N", 0, "look at the placement so often (default 1000)", 0 },
 	{ "json", O_JSON, "FILE", 0, "write samples and totals; - is stdout, without the table", 0 },
+	{ "page-map", O_MAP, NULL, 0, "in the JSON: where the memory of each process lies, and its hot pages", 0 },
 	{ "quiet", 'q', NULL, 0, "no table", 0 },
 	{ "fast-mb-available", O_FAST_MB, "N", 0,
 	  "fast memory that the best placement may use, MiB (default: what is free at the start)", 0 },
@@ -184,6 +186,9 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 		opt->json = arg;
 		if (!strcmp(arg, "-"))
 			opt->quiet = true;
+		return 0;
+	case O_MAP:
+		opt->page_map = true;
 		return 0;
 	case 'q':
 		opt->quiet = true;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -263,6 +264,32 @@ static struct json_object *move_json(const struct tl_move *m)
 	return o;
 }
 
+/* Hot pages of the start as hexadecimal digits, four pages a digit, the lowest bit first. */
+static struct json_object *map_json(const struct tl_run *run, int w)
+{
+	const struct tl_worker *worker = &run->worker[w];
+	uint32_t digits = (worker->dist.shape.pages + 3) / 4, rank;
+	struct json_object *o = json_object_new_object();
+	char *map = calloc(digits + 1, 1), text[32];
+
+	snprintf(text, sizeof(text), "%lx", (unsigned long)worker->area);
+	put_int(o, "pid", worker->pid);
+	put_str(o, "address", text);
+	put_int(o, "pages", worker->dist.shape.pages);
+	if (!map)
+		return o;
+	for (rank = 0; rank < run->hot_ranks[w]; rank++) {
+		uint32_t page = tl_page_of_rank(&worker->dist, rank, 0);
+
+		map[page / 4] |= 1 << page % 4;
+	}
+	for (rank = 0; rank < digits; rank++)
+		map[rank] = "0123456789abcdef"[(int)map[rank]];
+	put_str(o, "hot_map", map);
+	free(map);
+	return o;
+}
+
 int tl_write_json(const struct tl_run *run)
 {
 	struct json_object *root = json_object_new_object(), *list;
@@ -285,6 +312,10 @@ int tl_write_json(const struct tl_run *run)
 		json_object_array_add(list, move_json(&run->move[i]));
 	json_object_object_add(root, "phases", list);
 	json_object_object_add(root, "totals", totals_json(run));
+	list = json_object_new_array();
+	for (i = 0; run->opt->page_map && i < (uint32_t)run->workers; i++)
+		json_object_array_add(list, map_json(run, i));
+	json_object_object_add(root, "page_maps", list);
 
 	text = json_object_to_json_string_ext(root, flags);
 	f = to_stdout ? stdout : fopen(run->opt->json, "we");
