@@ -36,14 +36,14 @@ static int resolve(struct tierctl *t, const struct args *args, struct conf *conf
 	code = conf_read(t, conf, named ? args->opt[CONFIG].text : CONF_FILE, named);
 	for (unsigned int i = 0; i < 3 && !code; i++) {
 		const struct opt_value *value = &args->opt[pairs[i].opt];
-		char number[24];
+		char number[24], from[32];
 
 		if (!value->given)
 			continue;
 		snprintf(number, sizeof(number), "%llu", value->number);
+		snprintf(from, sizeof(from), "--%s", opts[pairs[i].opt].name);
 		code = conf_set(t, conf, pairs[i].key,
-				opts[pairs[i].opt].kind == OPT_NUMBER ? number : value->text,
-				"option");
+				opts[pairs[i].opt].kind == OPT_NUMBER ? number : value->text, from);
 	}
 	return code;
 }
@@ -134,10 +134,10 @@ static int start_metrics(struct tierctl *t, const struct conf *conf, struct metr
 	const char *from = conf->value[CONF_METRICS].from;
 	char what[sizeof(conf->value[CONF_METRICS].from) + 16];
 
-	if (strcmp(from, "option"))
+	if (strncmp(from, "--", 2))
 		snprintf(what, sizeof(what), "metrics in %s", from);
 	else
-		snprintf(what, sizeof(what), "--metrics");
+		snprintf(what, sizeof(what), "%s", from);
 	return metrics_http__start(t, what, conf->value[CONF_METRICS].text, http);
 }
 
