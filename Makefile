@@ -41,8 +41,12 @@ UNIT	:= $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c))
 GUEST_BIN := $(patsubst %.c,$(O)/%,$(filter-out %.bpf.c,$(wildcard tests/guest/*.c)))
 GUEST_BPF := $(patsubst %.c,$(O)/%.o,$(wildcard tests/guest/*.bpf.c))
 TIERLOAD_SRC := $(wildcard tests/bench/tierload*.c)
+# Native benches: what a decision costs on this machine, without tiers.
+NATIVE_BENCH := decision_cost
 BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
-	$(patsubst %.c,$(O)/%,$(filter-out $(TIERLOAD_SRC),$(wildcard tests/bench/*.c)))
+	$(patsubst %.c,$(O)/%,$(filter-out $(TIERLOAD_SRC) %.bpf.c \
+		$(patsubst %,tests/bench/%.c,replaybench $(NATIVE_BENCH)),$(wildcard tests/bench/*.c))) \
+	$(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(O)/tests/bench/empty.bpf.o
 
 .PHONY: all user bpf kmod unit testbins help deps deps-lab demo test lab lab-root \
 	docs install uninstall clean
@@ -123,6 +127,11 @@ $(O)/tests/bench/tierload: $(TIERLOAD_SRC) $(wildcard tests/bench/tierload*.h)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -pthread -o $@ $(TIERLOAD_SRC) -ljson-c -lm
+
+$(O)/bench/%: tests/bench/%.c tests/bench/replaybench.c $(O)/user/libtier.a tests/bench/replaybench.h
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -o $@ $(filter-out %.h,$^) $(USER_LIBS) -lm
 
 TIERSIM_SRC := $(wildcard tests/bench/tiersim/*.c) tests/bench/tierload_dist.c
 $(O)/tests/bench/tiersim/tiersim: $(TIERSIM_SRC) $(wildcard tests/bench/tiersim/*.h include/tier/*) tests/bench/tierload_dist.h
