@@ -60,14 +60,16 @@ static int run(struct tierctl *t, const struct args *args)
 const struct command cmd_config = {
 	.name = "config",
 	.group = "Service",
-	.summary = "the daemon's configuration as resolved, and from where",
-	.doc = "Prints every key of the daemon's configuration with its value and where that comes "
-	"from: the built-in default, or FILE:LINE. Files are " CONF_FILE " and then "
-	CONF_FILE ".d/*.conf in the order of their names; a later line wins.\n\n"
-	"poll_ms: how often the daemon looks for requests. limit_mbps: the daemon's own limit in "
-	"MiB/s per target node, 0 for none, beside the policy's. metrics: [ADDR:]PORT to serve "
-	"/metrics on. policy: what the daemon loads when it starts and nothing is in force; "
-	"set.NAME: a parameter for it.",
+	.summary = "the configuration as resolved, and from where",
+	.doc = "Prints every key of the configuration with its value and where that comes from: the "
+	"built-in default, or FILE:LINE; then the directories in which policies are looked for, in "
+	"that order (list, info, load and swap all use it). Files are " CONF_FILE " and then "
+	CONF_FILE ".d/*.conf in the order of their names; a later line wins. Root reads only files "
+	"that root alone may write, unless TIERCTL_ALLOW_UNSAFE_FILES is set."
+#define CONF(sym, name, text, number, min, max, help) "\n\n" name ": " help "."
+#include "conf.def"
+#undef CONF
+	"\n\nset.NAME: value of parameter NAME for the policy of key policy.",
 	.examples =
 	"  tierctl config\n"
 	"  tierctl config --json\n",

@@ -2,6 +2,7 @@
 /* tierctl load: put a policy in force and leave it there. */
 #include <string.h>
 
+#include "daemon.h"
 #include "emit.h"
 
 enum { SET, DRY_RUN, NO_OBSERVER };
@@ -22,6 +23,17 @@ static bool is_saved_status(const char *word)
 	return !strcmp(word, "-") || (len > 5 && !strcmp(word + len - 5, ".json"));
 }
 
+/* Without a name: what the configuration says, so that scripts need not know. */
+static int default_policy(struct tierctl *t, char *policy, size_t size)
+{
+	static struct conf conf;
+	int code = conf_read(t, &conf, CONF_FILE, false);
+
+	if (!code)
+		snprintf(policy, size, "%s", conf.value[CONF_DEFAULT_POLICY].text);
+	return code;
+}
+
 static int run(struct tierctl *t, const struct args *args)
 {
 	unsigned int flags = (args->opt[DRY_RUN].given ? TIER_DRY_RUN : 0) |
@@ -33,7 +45,10 @@ static int run(struct tierctl *t, const struct args *args)
 	int code;
 
 	code = settings_parse(t, &s, "--set", args->opt[SET].list, args->opt[SET].nr);
-	if (!code && is_saved_status(policy)) {
+	if (!code && !policy) {
+		code = default_policy(t, saved, sizeof(saved));
+		policy = saved;
+	} else if (!code && is_saved_status(policy)) {
 		code = settings_from_status(t, &s, policy, saved, sizeof(saved));
 		policy = saved;
 	}
@@ -51,21 +66,23 @@ static int run(struct tierctl *t, const struct args *args)
 
 const struct command cmd_load = {
 	.name = "load",
-	.args = "POLICY|FILE.bpf.o|STATUS.json",
+	.args = "[POLICY|FILE.bpf.o|STATUS.json]",
 	.group = "Change what is in force",
 	.summary = "put a policy in force; it stays when tierctl ends",
 	.doc = "Puts a policy in force. POLICY is a name that 'tierctl list' shows, FILE.bpf.o an "
 	"object of your own, STATUS.json (or - for standard input) what 'tierctl status --json' "
-	"printed: the same policy with the same parameters.\n\n"
+	"printed: the same policy with the same parameters. Without any it is the default policy, "
+	TIERCTL_DEFAULT_POLICY
+	" (key default_policy of " CONF_FILE " names another).\n\n"
 	"Inserts the kernel module and switches memory tiering mode on if need be; 'tierctl "
 	"unload' puts both back. The policy stays in force after tierctl has ended: its link is "
 	"pinned. If anything fails, everything is as before.",
 	.examples =
+	"  tierctl load\n"
 	"  tierctl load fixed --set hot_threshold_ms=200\n"
 	"  tierctl load ./policy_mine.bpf.o --dry-run\n"
 	"  tierctl status --json > saved.json; tierctl load saved.json\n",
 	.opts = opts,
-	.min_words = 1,
 	.max_words = 1,
 	.words = WORDS_POLICY,
 	.run = run,

@@ -11,10 +11,9 @@
 #define CONF_MAX_SET	32
 
 enum conf_key {
-	CONF_POLL_MS,
-	CONF_LIMIT_MBPS,
-	CONF_METRICS,
-	CONF_POLICY,
+#define CONF(sym, name, text, number, min, max, help) CONF_##sym,
+#include "conf.def"
+#undef CONF
 	CONF_NR
 };
 

@@ -11,10 +11,9 @@
 #include "daemon.h"
 
 const char *const conf_names[CONF_NR] = {
-	[CONF_POLL_MS] = "poll_ms",
-	[CONF_LIMIT_MBPS] = "limit_mbps",
-	[CONF_METRICS] = "metrics",
-	[CONF_POLICY] = "policy",
+#define CONF(sym, name, text, number, min, max, help) [CONF_##sym] = name,
+#include "conf.def"
+#undef CONF
 };
 
 static const struct {
@@ -22,10 +21,9 @@ static const struct {
 	bool number;
 	__u64 min, max;
 } rules[CONF_NR] = {
-	[CONF_POLL_MS] = { "25", true, 1, 1000 },
-	[CONF_LIMIT_MBPS] = { "0", true, 0, 1 << 20 },
-	[CONF_METRICS] = { "", false, 0, 0 },
-	[CONF_POLICY] = { "", false, 0, 0 },
+#define CONF(sym, name, text, number, min, max, help) [CONF_##sym] = { text, number, min, max },
+#include "conf.def"
+#undef CONF
 };
 
 #define SET_PREFIX	"set."

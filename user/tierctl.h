@@ -11,6 +11,9 @@
 
 #define TIERCTL_VERSION	"0.1.0"
 
+/* What `load` loads without a name, unless the configuration says otherwise. */
+#define TIERCTL_DEFAULT_POLICY	"rank"
+
 struct tierctl {
 	struct tier_ctx *ctx;
 	struct out *out;
