@@ -58,6 +58,7 @@ struct tier_ctx_opts {
 	void *log_data;
 	unsigned int lock_timeout_ms;	/* 0: 10 000 */
 	bool allow_unsafe_files;	/* load objects that others than root may write */
+	bool read_only;		/* change nothing, not even what a killed load left: -EPERM */
 };
 
 /* NULL if out of memory. @opts may be NULL. */
@@ -66,6 +67,9 @@ void tier_ctx__free(struct tier_ctx *ctx);
 
 /* The error of the last call that failed; valid until the next call. Never NULL. */
 const struct tier_error *tier_ctx__error(const struct tier_ctx *ctx);
+
+/* Directory of lock, journal and memos: "/run/tierctl". Valid with @ctx. */
+const char *tier_ctx__run_dir(const struct tier_ctx *ctx);
 
 /* ---- environment (feature.c) ---- */
 
@@ -316,6 +320,18 @@ struct tier_status {
 int tier_status__read(struct tier_ctx *ctx, struct tier_status **status);
 void tier_status__free(struct tier_status *status);
 
+#define TIER_MAX_TENURES	32
+
+/* What was counted while a policy of this name was in force, since load or reset. */
+struct tier_tenure {
+	char policy[TIER_NAME_LEN];	/* "(others)" takes what is beyond TIER_MAX_TENURES */
+	__u32 in_force;			/* 1: now */
+	__u32 times;			/* how often it came into force */
+	__u64 time_ns;			/* for how long in all */
+	struct tier_counts counts;
+	__u64 moves[TIER_NR_MV];	/* valid with tier_stats.observer */
+};
+
 /* One reading of all counters. They only grow while a policy is loaded, also over swaps. */
 struct tier_stats {
 	__u64 time_ns;			/* CLOCK_MONOTONIC of the reading */
@@ -334,6 +350,8 @@ struct tier_stats {
 	struct tier_scans scans;
 	bool requesting;		/* promotions ahead of a fault are possible; request is valid */
 	struct tier_request_counts request;	/* programs and daemon */
+	__u32 nr_tenures;
+	struct tier_tenure *tenures;	/* by policy: sum to that of pairs and moves */
 };
 
 /*
@@ -345,6 +363,45 @@ struct tier_stats {
  */
 int tier_stats__read(struct tier_ctx *ctx, struct tier_stats **stats);
 void tier_stats__free(struct tier_stats *stats);
+
+/* ---- what processes leave for each other in the run directory (memo.c) ---- */
+
+/* A text of up to 64 KiB that one process writes and another reads. Unload removes all. */
+enum tier_memo {
+	TIER_MEMO_PROBATION = 0,	/* what the policy on trial is judged by */
+	TIER_MEMO_REATTACH = 1,		/* what a restarted daemon loads again */
+	TIER_NR_MEMO
+};
+
+/* Root only; a reader sees the old text or the new one. 0 or a negative errno. */
+int tier_memo__write(struct tier_ctx *ctx, enum tier_memo memo, const char *text);
+/* free(*text). -ENOENT, without an error in @ctx: there is none. */
+int tier_memo__read(struct tier_ctx *ctx, enum tier_memo memo, char **text);
+/* Removing one that is not there is no failure. */
+void tier_memo__remove(struct tier_ctx *ctx, enum tier_memo memo);
+
+/* A role that one process of the machine can have. */
+enum tier_seat {
+	TIER_SEAT_DAEMON = 0,		/* serves requests: tier_requests__new() takes it */
+	TIER_SEAT_PROBATION = 1,	/* watches the policy on trial */
+};
+
+/*
+ * Root only. A descriptor: close it to leave the seat, which the end of the process
+ * does too. -EBUSY, without an error in @ctx: another process has it.
+ */
+int tier_seat__take(struct tier_ctx *ctx, enum tier_seat seat);
+/* Does a process have it, this one included? Root only; false if that cannot be told. */
+bool tier_seat__taken(struct tier_ctx *ctx, enum tier_seat seat);
+
+struct tier_presence {
+	__u32 map_id;		/* of the policy of ours that is attached, 0: none */
+	bool lost;		/* it was loaded and never unloaded, but its link is gone */
+	__u64 module_instance;	/* another number each time the module is inserted; 0: it is not */
+};
+
+/* Root only. A cheap look, once a second if need be, that mends nothing. */
+int tier_presence__read(struct tier_ctx *ctx, struct tier_presence *presence);
 
 /* ---- single decisions, for as long as someone looks (watch.c) ---- */
 

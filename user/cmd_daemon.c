@@ -5,6 +5,7 @@
 
 #include "daemon.h"
 #include "metrics.h"
+#include "readers.h"
 
 enum { CONFIG, POLL, LIMIT, METRICS, LOAD_ONLY };
 
@@ -129,21 +130,41 @@ static void serve(struct service *s, __u64 poll_ns)
 	note(s->t, "stopped; moved %llu of %llu requested pages", totals.moved_pages, totals.pages);
 }
 
-static int start_metrics(struct tierctl *t, const struct conf *conf, struct metrics_http **http)
-{
-	const char *from = conf->value[CONF_METRICS].from;
-	char what[sizeof(conf->value[CONF_METRICS].from) + 16];
+/* What serves others beside the mover, as the configuration says. */
+struct helpers {
+	struct metrics_http *http;
+	struct readers *readers;
+};
 
-	if (strncmp(from, "--", 2))
-		snprintf(what, sizeof(what), "metrics in %s", from);
+static int start_helpers(struct tierctl *t, const struct conf *conf, struct helpers *h)
+{
+	const struct conf_value *group = &conf->value[CONF_READ_GROUP];
+	const struct conf_value *where = &conf->value[CONF_METRICS];
+	char what[sizeof(where->from) + 16];
+	int code = TIER_CLASS_OK;
+
+	/* First: it is a fork, and the other one has threads. */
+	snprintf(what, sizeof(what), "read_group in %s", group->from);
+	if (*group->text)
+		code = readers__start(t, what, group->text, &h->readers);
+	if (strncmp(where->from, "--", 2))
+		snprintf(what, sizeof(what), "metrics in %s", where->from);
 	else
-		snprintf(what, sizeof(what), "%s", from);
-	return metrics_http__start(t, what, conf->value[CONF_METRICS].text, http);
+		snprintf(what, sizeof(what), "%s", where->from);
+	if (!code && *where->text)
+		code = metrics_http__start(t, what, where->text, &h->http);
+	return code;
+}
+
+static void stop_helpers(struct helpers *h)
+{
+	metrics_http__stop(h->http);
+	readers__stop(h->readers);
 }
 
 static int run(struct tierctl *t, const struct args *args)
 {
-	struct metrics_http *http = NULL;
+	struct helpers helpers = { 0 };
 	struct service s = { .t = t, .state = 2 };
 	static struct conf conf;
 	int code;
@@ -163,14 +184,13 @@ static int run(struct tierctl *t, const struct args *args)
 		mover__use(s.mover, s.requests);
 		code = load_policy(t, &conf);
 	}
-	if (!code && *conf.value[CONF_METRICS].text)
-		code = start_metrics(t, &conf, &http);
+	if (!code)
+		code = start_helpers(t, &conf, &helpers);
 	if (!code) {
 		service_notify("READY=1");
 		serve(&s, conf.value[CONF_POLL_MS].number * 1000000);
 	}
-	if (http)
-		metrics_http__stop(http);
+	stop_helpers(&helpers);
 	tier_requests__free(s.requests);
 	mover__free(s.mover);
 	return code;

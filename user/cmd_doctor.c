@@ -233,5 +233,6 @@ const struct command cmd_doctor = {
 	"--fix mended do not count. With -v notes are shown, too.",
 	.examples = "  tierctl doctor\n  tierctl doctor --window 10s --json\n  tierctl doctor --fix\n",
 	.opts = opts,
+	.readers = "window full",
 	.run = run,
 };

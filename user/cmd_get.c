@@ -59,5 +59,6 @@ const struct command cmd_get = {
 	.examples = "  tierctl get\n  tierctl get hot_threshold_ms\n",
 	.max_words = 1,
 	.words = WORDS_PARAM,
+	.readers = "",
 	.run = run,
 };

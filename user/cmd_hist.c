@@ -178,5 +178,6 @@ const struct command cmd_hist = {
 	"threshold between them are a workload that a threshold can sort; one broad hump is not.",
 	.examples = "  tierctl hist\n  tierctl hist --node 0 --full\n",
 	.opts = opts,
+	.readers = "node full",
 	.run = run,
 };

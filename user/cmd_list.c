@@ -66,5 +66,6 @@ const struct command cmd_list = {
 	.doc = "Lists every policy of the lookup directories, in order of lookup; an earlier directory "
 	"hides a later one. An object that cannot be used is listed with the reason.",
 	.examples = "  tierctl list\n",
+	.readers = "",
 	.run = run,
 };

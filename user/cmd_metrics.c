@@ -78,5 +78,6 @@ const struct command cmd_metrics = {
 	"  tierctl metrics --listen 9464\n"
 	"  tierctl metrics --textfile /var/lib/prometheus/node-exporter/tier.prom\n",
 	.opts = opts,
+	.readers = "",
 	.run = run,
 };

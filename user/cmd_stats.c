@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tierctl stats: counters and rates, always with the check that they add up. */
+#include <string.h>
+
 #include "emit.h"
 
 enum { INTERVAL, COUNT, BY };
 
-static const char *const by_words[] = { "node", "reason", NULL };
-enum { BY_NODE, BY_REASON, BY_ALL };
+static const char *const by_words[] = { "node", "reason", "policy", NULL };
+enum { BY_NODE, BY_REASON, BY_POLICY, BY_ALL, BY_NR };
 
 static const struct opt opts[] = {
 	[INTERVAL] = { "interval", 'i', OPT_DURATION, "TIME",
@@ -45,6 +47,14 @@ static const struct out_col pair_cols[] = {
 	{ "/pages", "PAGES", OUT_NO_UNIT }, { 0 },
 };
 
+static const struct out_col policy_cols[] = {
+	{ "/policy", "POLICY", 0 }, { "/in_force", "IN FORCE", 0 }, { "/time_ns", "FOR", 0 },
+	{ "/seen_faults", "FAULTS", OUT_NO_UNIT }, { "/promote_faults", "PROMOTE", OUT_NO_UNIT },
+	{ "/reject_faults", "REJECT", OUT_NO_UNIT }, { "/kernel_faults", "KERNEL", OUT_NO_UNIT },
+	{ "/promoted_pages", "UP", OUT_OPTIONAL | OUT_NO_UNIT },
+	{ "/demoted_pages", "DOWN", OUT_OPTIONAL | OUT_NO_UNIT }, { 0 },
+};
+
 static const struct out_col observer_cols[] = {
 	{ "/promoted_pages", "promoted", 0 }, { "/demoted_pages", "demoted", 0 },
 	{ "/promote_ok", "promotions done", 0 }, { "/promote_refused", "refused early", 0 },
@@ -79,6 +89,8 @@ static const struct out_col sum_cols[] = {
 #define RATES	{ OUT_VIEW_TABLE, "/nodes", "Promotion by node", rate_cols, NULL, false }
 #define PAIRS	{ OUT_VIEW_TABLE, "/pairs", "By nodes, verdict and reason", pair_cols, \
 		  "no fault decided yet", false }
+#define TENURES	{ OUT_VIEW_TABLE, "/policies", "By policy (UP, DOWN: pages migrated meanwhile)", \
+		  policy_cols, NULL, false }
 #define SEEN	{ OUT_VIEW_LINES, "/observer", "Migrations and scans", observer_cols, NULL, false }
 #define ASKED	{ OUT_VIEW_LINES, "/requests", "Pages requested of the daemon", request_cols, NULL, false }
 #define SUM	{ OUT_VIEW_LINES, "", "Every fault under one verdict?", sum_cols, NULL, false }
@@ -86,6 +98,7 @@ static const struct out_col sum_cols[] = {
 static const struct out_view views[][8] = {
 	[BY_NODE] = { HEAD, NODES, RATES, SUM },
 	[BY_REASON] = { HEAD, PAIRS, SUM },
+	[BY_POLICY] = { HEAD, TENURES, SUM },
 	[BY_ALL] = { HEAD, NODES, RATES, PAIRS, SEEN, ASKED, SUM },
 };
 
@@ -116,16 +129,28 @@ static const struct out_col reason_line_cols[] = {
 	{ "/pages_per_s", "  PAGES/s", OUT_NO_UNIT }, { 0 },
 };
 
+static const struct out_col policy_line_cols[] = {
+	{ "/policy", "POLICY      ", 0 },
+	{ "/faults_per_s", " FAULTS/s", OUT_NO_UNIT },
+	{ "/promote_faults_per_s", "PROMOTE/s", OUT_NO_UNIT },
+	{ "/reject_faults_per_s", "REJECT/s", OUT_NO_UNIT },
+	{ "/kernel_faults_per_s", "KERNEL/s", OUT_NO_UNIT },
+	{ "/promoted_pages_per_s", "PAGES UP/s", OUT_NO_UNIT },
+	{ "/failed_faults_per_s", "FAILED/s", OUT_NO_UNIT }, { 0 },
+};
+
 #define LINE_VIEWS(header) { \
 	[BY_NODE] = { { OUT_VIEW_TABLE, "/interval/nodes", "", node_line_cols, NULL, false } }, \
 	[BY_REASON] = { { OUT_VIEW_TABLE, "/interval/reasons", "", reason_line_cols, \
 			  "no faults", false } }, \
+	[BY_POLICY] = { { OUT_VIEW_TABLE, "/interval/policies", "", policy_line_cols, NULL, \
+			  false } }, \
 	[BY_ALL] = { { OUT_VIEW_TABLE, "/interval", NULL, line_cols, NULL, !(header) } }, \
 }
 
 /* Header on every 20th line, as vmstat does, so that it stays on the screen. */
 #define HEADER_EVERY	20
-static const struct out_view line_views[2][3][2] = { LINE_VIEWS(false), LINE_VIEWS(true) };
+static const struct out_view line_views[2][BY_NR][2] = { LINE_VIEWS(false), LINE_VIEWS(true) };
 
 static void emit_rates(struct out *out, const struct totals *now, const struct totals *last,
 		       double seconds)
@@ -142,6 +167,34 @@ static void emit_rates(struct out *out, const struct totals *now, const struct t
 	RATE("demoted_pages_per_s", moves[TIER_MV_DEMOTED]);
 #undef RATE
 	out_double(out, "failed_faults_per_s", failed / seconds);
+}
+
+/* Who was in force in the interval: one policy, or with a swap in it two. */
+static void emit_tenure_rates(struct out *out, const struct tier_stats *now,
+			      const struct tier_stats *last, double seconds)
+{
+	struct totals a, b;
+
+	out_begin_array(out, "policies");
+	for (__u32 i = 0; i < now->nr_tenures; i++) {
+		const struct tier_tenure *tenure = &now->tenures[i];
+		bool was_in_force = false;
+
+		b = (struct totals){ 0 };
+		stats_tenure_totals(tenure, &a);
+		for (__u32 j = 0; j < last->nr_tenures; j++)
+			if (!strcmp(last->tenures[j].policy, tenure->policy)) {
+				stats_tenure_totals(&last->tenures[j], &b);
+				was_in_force = last->tenures[j].in_force;
+			}
+		if (!tenure->in_force && !was_in_force && a.faults_counted == b.faults_counted)
+			continue;
+		out_begin_object(out, NULL);
+		out_str(out, "policy", tenure->policy);
+		emit_rates(out, &a, &b, seconds);
+		out_end(out);
+	}
+	out_end(out);
 }
 
 static void emit_interval(struct out *out, const struct tier_stats *now,
@@ -168,6 +221,7 @@ static void emit_interval(struct out *out, const struct tier_stats *now,
 		out_end(out);
 	}
 	out_end(out);
+	emit_tenure_rates(out, now, last, seconds);
 	stats_totals(now, &a);
 	stats_totals(last, &b);
 	out_begin_array(out, "reasons");
@@ -258,14 +312,17 @@ const struct command cmd_stats = {
 	.summary = "counters by node, verdict and reason; with -i: rates",
 	.doc = "Shows what was decided since 'load', by target node and by verdict and reason, the "
 	"scan-to-fault latency at which half, 90 % and 99 % of the pages lie or below, the threshold "
-	"and rate limit in force, and what was migrated. Counters go on over a swap.\n\n"
+	"and rate limit in force, and what was migrated. Counters go on over a swap; --by policy says what was counted while "
+	"which policy was in force (of the faults in the moment of a swap some go to its neighbour, and "
+	"pages are demoted and promotions end a little after who caused them).\n\n"
 	"Every reading ends with the check that each fault that the module handed to the policy is "
-	"counted under one verdict (faults that come while the counters are read are allowed for). With --interval one line per interval follows; as JSON "
-	"one object per line with totals and, under \"interval\", rates.",
+	"counted under one verdict (faults that come while the counters are read are allowed for). "
+	"With --interval one line per interval follows; as JSON one object per line with totals and, under \"interval\", rates.",
 	.examples =
 	"  tierctl stats\n"
 	"  tierctl stats -i 1 --by reason\n"
 	"  tierctl stats -i 1 --count 60 --json > minute.jsonl\n",
 	.opts = opts,
+	.readers = "interval count by",
 	.run = run,
 };

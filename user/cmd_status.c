@@ -118,5 +118,6 @@ const struct command cmd_status = {
 	"what a killed tierctl left half done.\n\n"
 	"The JSON form can be given to 'tierctl load' again.",
 	.examples = "  tierctl status\n  tierctl status --json > saved.json\n",
+	.readers = "",
 	.run = run,
 };

@@ -71,5 +71,6 @@ const struct command cmd_version = {
 	"of this machine, its answer and the evidence; put that into a bug report.",
 	.examples = "  tierctl version --features\n",
 	.opts = opts,
+	.readers = "features",
 	.run = run,
 };

@@ -67,6 +67,8 @@ void stats_totals(const struct tier_stats *stats, struct totals *totals);
 /* Totals of one node as target (@target) or source. */
 void stats_node_totals(const struct tier_stats *stats, unsigned int nid, bool target,
 		       struct totals *totals);
+/* Totals of one policy's time in force. */
+void stats_tenure_totals(const struct tier_tenure *tenure, struct totals *totals);
 /* Faults that the module handed out and nobody counted (negative: the reverse). */
 __s64 stats_missing(const struct totals *totals);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* One reading of the counters as a document. */
+#include <string.h>
+
 #include "emit.h"
 
 #include <tier/hist.h>
@@ -41,11 +43,8 @@ const char *node_tier(const struct tier_stats *stats, unsigned int nid)
 	return stats->top_nodes >> nid & 1 ? "fast" : "slow";
 }
 
-static void add_pair(struct totals *t, const struct tier_stats *s, unsigned int src,
-		     unsigned int dst)
+static void add_counts(struct totals *t, const struct tier_counts *c)
 {
-	const struct tier_counts *c = &s->pairs[src * s->nr_nodes + dst];
-
 	for (unsigned int d = 0; d < TIER_NR_DECISIONS; d++) {
 		t->faults[d] += c->faults[d];
 		t->pages[d] += c->pages[d];
@@ -53,8 +52,21 @@ static void add_pair(struct totals *t, const struct tier_stats *s, unsigned int 
 		t->verdict_pages[tier_decision_verdict(d)] += c->pages[d];
 		t->faults_counted += c->faults[d];
 	}
+}
+
+static void add_pair(struct totals *t, const struct tier_stats *s, unsigned int src,
+		     unsigned int dst)
+{
+	add_counts(t, &s->pairs[src * s->nr_nodes + dst]);
 	for (unsigned int m = 0; s->observer && s->moves && m < TIER_NR_MV; m++)
 		t->moves[m] += s->moves[src * s->nr_nodes + dst].count[m];
+}
+
+void stats_tenure_totals(const struct tier_tenure *tenure, struct totals *totals)
+{
+	*totals = (struct totals){ 0 };
+	add_counts(totals, &tenure->counts);
+	memcpy(totals->moves, tenure->moves, sizeof(totals->moves));
 }
 
 void stats_totals(const struct tier_stats *stats, struct totals *totals)
@@ -138,6 +150,13 @@ static void decisions(struct out *out, const char *key, const __u64 *values)
 	out_end(out);
 }
 
+static void verdicts(struct out *out, const struct totals *t)
+{
+	out_u64(out, "promote_faults", t->verdict[TIER_VERDICT_PROMOTE]);
+	out_u64(out, "reject_faults", t->verdict[TIER_VERDICT_REJECT]);
+	out_u64(out, "kernel_faults", t->verdict[TIER_VERDICT_KERNEL]);
+}
+
 /* All of a node's faults, as the target or as the source of the promotion. */
 static void side(struct out *out, const struct tier_stats *s, unsigned int nid, bool target)
 {
@@ -146,9 +165,7 @@ static void side(struct out *out, const struct tier_stats *s, unsigned int nid, 
 	stats_node_totals(s, nid, target, &t);
 	out_begin_object(out, target ? "as_target" : "as_source");
 	out_u64(out, "seen_faults", t.faults_counted);
-	out_u64(out, "promote_faults", t.verdict[TIER_VERDICT_PROMOTE]);
-	out_u64(out, "reject_faults", t.verdict[TIER_VERDICT_REJECT]);
-	out_u64(out, "kernel_faults", t.verdict[TIER_VERDICT_KERNEL]);
+	verdicts(out, &t);
 	decisions(out, "faults", t.faults);
 	decisions(out, "pages", t.pages);
 	for (unsigned int m = 0; s->observer && m < TIER_NR_MV; m++)
@@ -199,6 +216,30 @@ static void pairs(struct out *out, const struct tier_stats *s)
 	out_end(out);
 }
 
+static void tenures(struct out *out, const struct tier_stats *s)
+{
+	out_begin_array(out, "policies");
+	for (__u32 i = 0; i < s->nr_tenures; i++) {
+		const struct tier_tenure *tenure = &s->tenures[i];
+		struct totals t;
+
+		stats_tenure_totals(tenure, &t);
+		out_begin_object(out, NULL);
+		out_str(out, "policy", tenure->policy);
+		out_bool(out, "in_force", tenure->in_force);
+		out_u64(out, "times", tenure->times);
+		out_u64(out, "time_ns", tenure->time_ns);
+		out_u64(out, "seen_faults", t.faults_counted);
+		verdicts(out, &t);
+		decisions(out, "faults", t.faults);
+		decisions(out, "pages", t.pages);
+		for (unsigned int m = 0; s->observer && m < TIER_NR_MV; m++)
+			out_u64(out, move_names[m], t.moves[m]);
+		out_end(out);
+	}
+	out_end(out);
+}
+
 static void observer(struct out *out, const struct tier_stats *s, const struct totals *t)
 {
 	out_begin_object(out, "observer");
@@ -242,10 +283,9 @@ void emit_stats(struct out *out, const struct tier_stats *s)
 	out_u64(out, "time_ns", s->time_ns);
 	nodes(out, s);
 	pairs(out, s);
+	tenures(out, s);
 	out_begin_object(out, "totals");
-	out_u64(out, "promote_faults", t.verdict[TIER_VERDICT_PROMOTE]);
-	out_u64(out, "reject_faults", t.verdict[TIER_VERDICT_REJECT]);
-	out_u64(out, "kernel_faults", t.verdict[TIER_VERDICT_KERNEL]);
+	verdicts(out, &t);
 	decisions(out, "faults", t.faults);
 	decisions(out, "pages", t.pages);
 	out_end(out);

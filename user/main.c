@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tierctl.h"
+#include "readers.h"
 
 static void log_line(void *data, enum tier_log_level level, const char *line)
 {
@@ -52,19 +52,27 @@ static int usage_error(struct tierctl *t, int argc, char **argv, const struct gl
 	return failure(t, TIER_CLASS_USAGE, error->hint, "%s", error->message);
 }
 
-static int run_command(struct tierctl *t, const struct args *args)
+/* Not root: the daemon may be there to read for us. */
+static bool by_daemon(struct tierctl *t, int argc, char **argv, int *code)
+{
+	return geteuid() && t->cmd->readers && readers_ask(t, argc, argv, code);
+}
+
+static int run_command(struct tierctl *t, const struct args *args, int argc, char **argv)
 {
 	struct tier_ctx_opts opts = {
 		.log = log_line,
 		.log_data = t,
 		.allow_unsafe_files = getenv("TIERCTL_ALLOW_UNSAFE_FILES") != NULL,
+		.read_only = getenv(READER_ENV) != NULL,
 	};
 	int code;
 
 	t->ctx = tier_ctx__new(&opts);
 	if (!t->ctx)
 		return failure(t, TIER_CLASS_FAILED, "", "out of memory");
-	code = args->cmd->run(t, args);
+	if (!by_daemon(t, argc, argv, &code))
+		code = args->cmd->run(t, args);
 	tier_ctx__free(t->ctx);
 	t->ctx = NULL;
 	return code;
@@ -101,7 +109,7 @@ static int tierctl(struct tierctl *t, int argc, char **argv)
 	}
 	if (use_globals(t, &globals))
 		return TIER_CLASS_FAILED;
-	return run_command(t, &args);
+	return run_command(t, &args, argc, argv);
 }
 
 int main(int argc, char **argv)

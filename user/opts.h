@@ -59,6 +59,8 @@ struct command {
 	unsigned int min_words, max_words;
 	enum opt_words words;
 	const char *group;	/* heading in help; same text groups */
+	/* Options that members of read_group may give, separated by blanks; NULL: root alone. */
+	const char *readers;
 	int (*run)(struct tierctl *t, const struct args *args);	/* exit code */
 };
 

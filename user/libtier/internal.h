@@ -20,6 +20,7 @@
 #define TIER_OPS_TYPE	"tier_policy_ops"
 #define TIER_OPS_VALUE	"bpf_struct_ops_" TIER_OPS_TYPE
 #define TIER_PARAMS	".data.params"
+#define TIER_READER_HINT	"Run it with sudo, or see read_group in 'tierctl help config'."
 #define TIER_NUMA_BALANCING	"/proc/sys/kernel/numa_balancing"
 
 struct bpf_map;
@@ -302,6 +303,20 @@ int tier_run_dir(struct tier_ctx *ctx);
 int tier_knob_set(struct tier_ctx *ctx, const struct tier_journal *journal, const char *path);
 void tier_knobs_restore(struct tier_ctx *ctx, const struct tier_journal *journal,
 			struct tier_changes *changes);
+
+/* ---- tenure.c: counters by policy ---- */
+
+/* About to swap from the policy of map @from_id to that of @to_id. Failure is logged. */
+void tier_tenures_swap(struct tier_ctx *ctx, __u32 from_id, __u32 to_id, const char *to_policy);
+/* @stats: raw, the reading that counts as 0 from now on. */
+int tier_tenures_reset(struct tier_ctx *ctx, const struct tier_stats *stats);
+/* Fills in the tenures of a raw reading, taken with the policy of @map_id in force. */
+int tier_tenures_read(struct tier_ctx *ctx, __u32 map_id, struct tier_stats *stats);
+void tier_tenures_remove(struct tier_ctx *ctx);
+
+/* ---- memo.c ---- */
+
+void tier_memos_remove(struct tier_ctx *ctx);
 
 /* ---- observe.c, reset.c ---- */
 

@@ -195,7 +195,7 @@ out:
  */
 bool tier_journal_litter(struct tier_ctx *ctx, bool remove)
 {
-	static const char *const names[] = { "state.json.new", "base.new" };
+	static const char *const names[] = { "state.json.new", "base.new", "tenures.new" };
 	bool found = false;
 	char path[96];
 

@@ -72,7 +72,7 @@ static int active_or_fail(struct tier_ctx *ctx, const char *what, struct tier_ac
 		return 0;
 	tier_active_close(active);
 	if (err == -EACCES || err == -EPERM)
-		return tier_fail(ctx, TIER_CLASS_PERMISSION, err, "Run it with sudo.", "%s: %s: %s",
+		return tier_fail(ctx, TIER_CLASS_PERMISSION, err, TIER_READER_HINT, "%s: %s: %s",
 				 what, ctx->pin_dir, strerror(-err));
 	return tier_nothing_loaded(ctx, what);
 }
@@ -192,7 +192,7 @@ static int fill_status(struct tier_ctx *ctx, struct tier_status *status)
 	err = tier_active_open(ctx, &active);
 	if (err && err != -ENOENT)
 		return tier_fail(ctx, err == -EACCES || err == -EPERM ? TIER_CLASS_PERMISSION :
-				 TIER_CLASS_FAILED, err, "Run it with sudo.", "status: %s/link: %s",
+				 TIER_CLASS_FAILED, err, TIER_READER_HINT, "status: %s/link: %s",
 				 ctx->pin_dir, strerror(-err));
 	if (err || !active.map_id) {
 		tier_active_close(&active);
@@ -233,7 +233,7 @@ int tier_status__read(struct tier_ctx *ctx, struct tier_status **result)
 	if (!status)
 		return tier_fail(ctx, TIER_CLASS_FAILED, -ENOMEM, NULL, "status: out of memory");
 	err = lock_for_reading(ctx);
-	if (!err && !geteuid() && tier_recover_needed(ctx))
+	if (!err && !geteuid() && !ctx->opts.read_only && tier_recover_needed(ctx))
 		err = recover_first(ctx);
 	if (!err) {
 		tier_clear_error(ctx);
@@ -382,12 +382,14 @@ int tier_stats_read_raw(struct tier_ctx *ctx, struct tier_stats **result)
 	struct tier_stats *stats;
 	struct tier_active active;
 	struct tier_nodes nodes;
+	__u32 map_id;
 	int err;
 
 	*result = NULL;
 	err = active_or_fail(ctx, "stats", &active);
 	if (err)
 		return err;
+	map_id = active.map_id;
 	tier_active_close(&active);
 
 	tier_nodes__probe(&nodes);
@@ -399,7 +401,7 @@ int tier_stats_read_raw(struct tier_ctx *ctx, struct tier_stats **result)
 	tier_module_text("policy", stats->policy, sizeof(stats->policy));
 	if (!tier_journal_read(ctx, &journal))
 		memcpy(stats->module_base, journal.module_base, sizeof(stats->module_base));
-	err = read_counters(ctx, stats);
+	err = read_counters(ctx, stats) ?: tier_tenures_read(ctx, map_id, stats);
 	if (err) {
 		tier_stats__free(stats);
 		return err;
@@ -436,5 +438,6 @@ void tier_stats__free(struct tier_stats *stats)
 	free(stats->hist);
 	free(stats->node);
 	free(stats->moves);
+	free(stats->tenures);
 	free(stats);
 }

@@ -157,6 +157,8 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 	if (err)
 		return err;
 	tier_base_remove(ctx);
+	tier_tenures_remove(ctx);
+	tier_memos_remove(ctx);
 	if (!journal)
 		return 0;
 

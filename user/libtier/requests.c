@@ -6,11 +6,9 @@
  * All maps are the pinned ones of the policy in force. They go with it; what is
  * held here then is let go at the next refresh.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,31 +45,15 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/*
- * A ring buffer has one reader. The lock is a byte of the lock file, of the kind
- * that knows nothing of flock(): invocations of tierctl go on beside the daemon.
- */
+/* A ring buffer has one reader. */
 static int lock_only_one(struct tier_ctx *ctx, struct tier_requests *r)
 {
-	struct flock byte = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1 };
-	char path[96];
-	int err = tier_run_dir(ctx);
-
-	if (err)
-		return err;
-	snprintf(path, sizeof(path), "%s/lock", ctx->run_dir);
-	r->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (r->lock_fd < 0)
-		return tier_fail(ctx, TIER_CLASS_FAILED, -errno, NULL, "open %s: %s", path,
-				 strerror(errno));
-	if (!fcntl(r->lock_fd, F_OFD_SETLK, &byte))
-		return 0;
-	if (errno == EAGAIN || errno == EACCES)
+	r->lock_fd = tier_seat__take(ctx, TIER_SEAT_DAEMON);
+	if (r->lock_fd == -EBUSY)
 		return tier_fail(ctx, TIER_CLASS_FAILED, -EBUSY,
 				 "See systemctl status tierctl, or pgrep -af 'tierctl daemon'.",
 				 "start serving requests: another daemon does already");
-	return tier_fail(ctx, TIER_CLASS_FAILED, -errno, NULL, "lock %s: %s", path,
-			 strerror(errno));
+	return r->lock_fd < 0 ? r->lock_fd : 0;
 }
 
 int tier_requests__new(struct tier_ctx *ctx, tier_request_fn fn, void *data,

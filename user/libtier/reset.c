@@ -176,7 +176,8 @@ static int do_reset(struct tier_ctx *ctx, void *arg, struct tier_changes *change
 	counted = faults_of(stats) + stats->module_base[calls];
 	if (counted >= stats->module_before[calls] && counted <= stats->module[calls])
 		base.module[calls] = counted;
-	err = write_base(ctx, stats, &base) ?: reset_nodes(ctx, stats->nr_nodes);
+	err = write_base(ctx, stats, &base) ?: tier_tenures_reset(ctx, stats) ?:
+	      reset_nodes(ctx, stats->nr_nodes);
 	tier_stats__free(stats);
 	return err;
 }

@@ -47,6 +47,7 @@ static int swap_steps(struct tier_ctx *ctx, struct tier_object *object,
 	      tier_pin_policy(ctx, object, journal, active->map_id, &map_id);
 	if (!err) {
 		tier_log(ctx, TIER_LOG_INFO, "swap to policy %s", object->info->name);
+		tier_tenures_swap(ctx, active->map_id, map_id, object->info->name);
 		if (bpf_link_update(active->link_fd, bpf_map__fd(object->ops), &opts))
 			err = swap_failed(ctx, -errno, object->info->name);
 	}

@@ -160,6 +160,9 @@ int tier_transaction(struct tier_ctx *ctx, const char *what, tier_work_fn work, 
 	pid_t pid;
 
 	tier_clear_error(ctx);
+	if (ctx->opts.read_only)
+		return tier_fail(ctx, TIER_CLASS_PERMISSION, -EPERM, "Run it as root.",
+				 "%s: this tierctl may only read", what);
 	if (geteuid())
 		return tier_fail(ctx, TIER_CLASS_PERMISSION, -EPERM, "Run it with sudo.",
 				 "%s: not root (effective uid %u)", what, geteuid());

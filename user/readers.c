@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Both ends of the readers' socket: packets of one byte of kind and what belongs to it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "readers.h"
+
+#define PACKET_BYTES	8192
+#define REQUEST_BYTES	4096
+#define MAX_READERS	8
+#define MAX_GROUPS	256
+
+enum { KIND_OUT = 'o', KIND_ERR = 'e', KIND_EXIT = 'x' };
+
+struct readers {
+	pid_t pid;
+	struct sockaddr_un at;
+};
+
+static void address(const struct tier_ctx *ctx, struct sockaddr_un *at)
+{
+	*at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(at->sun_path, sizeof(at->sun_path), "%s/readers", tier_ctx__run_dir(ctx));
+}
+
+static int send_packet(int fd, char kind, const void *data, size_t len)
+{
+	char packet[PACKET_BYTES];
+
+	packet[0] = kind;
+	memcpy(packet + 1, data, len);
+	return send(fd, packet, len + 1, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* ---- what may be asked ---- */
+
+static bool word_in(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = words; (at = strstr(at, word)); at += len)
+		if ((at == words || at[-1] == ' ') && (at[len] == ' ' || !at[len]))
+			return true;
+	return false;
+}
+
+int readers_allowed(int argc, char **argv, struct opts_error *error)
+{
+	const struct command *cmd = NULL;
+	struct globals globals = { 0 };
+	struct args args;
+	int rest;
+
+	if (opts_globals(argc, argv, &globals, &rest, error))
+		return -EPERM;
+	if (rest < argc)
+		cmd = opts_command(tierctl_commands, argv[rest], error);
+	else
+		snprintf(error->message, sizeof(error->message), "no command given");
+	if (!cmd || opts_parse(cmd, argc - rest, argv + rest, &globals, &args, error))
+		return -EPERM;
+	if (!cmd->readers) {
+		snprintf(error->message, sizeof(error->message), "%s is for root alone", cmd->name);
+		return -EPERM;
+	}
+	for (unsigned int i = 0; cmd->opts && cmd->opts[i].name; i++) {
+		if (!args.opt[i].given || word_in(cmd->readers, cmd->opts[i].name))
+			continue;
+		snprintf(error->message, sizeof(error->message), "%s: --%s is for root alone",
+			 cmd->name, cmd->opts[i].name);
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* ---- the daemon's end ---- */
+
+static bool is_member(int fd, gid_t group)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	gid_t groups[MAX_GROUPS];
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		return false;
+	if (!peer.uid || peer.gid == group)
+		return true;
+	len = sizeof(groups);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+		return false;
+	for (size_t i = 0; i < len / sizeof(groups[0]); i++)
+		if (groups[i] == group)
+			return true;
+	return false;
+}
+
+static void refuse(int fd, const char *message)
+{
+	char text[600], drain[256], code = TIER_CLASS_PERMISSION;
+	int len = snprintf(text, sizeof(text), "tierctl: %s\n", message);
+
+	/* Closed with something unread, a socket takes what was sent before with it. */
+	shutdown(fd, SHUT_RD);
+	while (recv(fd, drain, sizeof(drain), MSG_DONTWAIT) > 0)
+		;
+	send_packet(fd, KIND_ERR, text, len < (int)sizeof(text) ? len : (int)sizeof(text) - 1);
+	send_packet(fd, KIND_EXIT, &code, 1);
+}
+
+/* One read's worth of the command's output on to the reader. False at its end. */
+static bool pass_on(int from, int fd, char kind)
+{
+	char data[PACKET_BYTES - 1];
+	ssize_t n = read(from, data, sizeof(data));
+
+	return n > 0 && !send_packet(fd, kind, data, n);
+}
+
+static pid_t spawn(char **argv, int out, int err)
+{
+	static char *const env[] = {
+		READER_ENV "=1", "LC_ALL=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL
+	};
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+	int failed;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+	failed = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, env);
+	posix_spawn_file_actions_destroy(&actions);
+	return failed ? -1 : pid;
+}
+
+static void run_for(int fd, char **argv)
+{
+	int out[2], err[2], status = 0;
+	bool end[2] = { false, false };
+	char code = TIER_CLASS_FAILED;
+	pid_t pid;
+
+	if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
+		return refuse(fd, "the daemon cannot make a pipe");
+	pid = spawn(argv, out[1], err[1]);
+	close(out[1]);
+	close(err[1]);
+	if (pid < 0)
+		return refuse(fd, "the daemon cannot start the command");
+	while (!end[0] || !end[1]) {
+		struct pollfd polls[] = {
+			{ end[0] ? -1 : out[0], POLLIN, 0 }, { end[1] ? -1 : err[0], POLLIN, 0 },
+			{ fd, POLLRDHUP, 0 },
+		};
+
+		/* A reader that has gone ends a command that would go on for ever. */
+		if (poll(polls, 3, -1) < 0 || polls[2].revents) {
+			kill(pid, SIGTERM);
+			break;
+		}
+		if (polls[0].revents)
+			end[0] = !pass_on(out[0], fd, KIND_OUT);
+		if (polls[1].revents)
+			end[1] = !pass_on(err[0], fd, KIND_ERR);
+	}
+	close(out[0]);
+	close(err[0]);
+	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status))
+		code = WEXITSTATUS(status);
+	send_packet(fd, KIND_EXIT, &code, 1);
+}
+
+/* In a process of its own: receive, check, run. */
+static void serve_one(int fd)
+{
+	const struct timeval patience = { .tv_sec = 5 };
+	char request[REQUEST_BYTES + 1], *argv[MAX_WORDS + 1];
+	struct opts_error error;
+	int argc = 0;
+	ssize_t len;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	len = recv(fd, request, REQUEST_BYTES, 0);
+	if (len <= 0)
+		return;
+	request[len] = '\0';
+	for (char *word = request; word < request + len && argc < MAX_WORDS; word += strlen(word) + 1)
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	/* The parser sorts what it is given: hand it a copy of the list. */
+	if (argc) {
+		char *copy[MAX_WORDS + 1];
+
+		memcpy(copy, argv, sizeof(copy));
+		if (readers_allowed(argc, copy, &error))
+			return refuse(fd, error.message);
+		run_for(fd, argv);
+	}
+}
+
+#define LISTEN_FD	3
+
+/* The daemon's locks, maps and sockets are not this process's to hold. */
+static void leave_daemon(int listen_fd)
+{
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_IGN);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	setpgid(0, 0);
+	if (listen_fd != LISTEN_FD)
+		dup3(listen_fd, LISTEN_FD, O_CLOEXEC);
+	close_range(LISTEN_FD + 1, ~0U, 0);
+}
+
+static void __attribute__((noreturn)) serve(int listen_fd, gid_t group)
+{
+	unsigned int running = 0;
+
+	for (;;) {
+		int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+		pid_t pid;
+
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			running--;
+		if (fd < 0)
+			continue;
+		if (!is_member(fd, group)) {
+			refuse(fd, "not permitted: not a member of the daemon's read_group");
+		} else if (running >= MAX_READERS) {
+			refuse(fd, "the daemon serves as many readers as it may; try again");
+		} else {
+			pid = fork();
+			if (!pid) {
+				close(listen_fd);
+				serve_one(fd);
+				_exit(0);
+			}
+			running += pid > 0;
+		}
+		close(fd);
+	}
+}
+
+static int listen_at(const struct sockaddr_un *at)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	/* What a daemon that was killed left; another one cannot be there. */
+	unlink(at->sun_path);
+	/* Whoever connects is looked at: the right is membership, not the file's mode. */
+	if (bind(fd, (const struct sockaddr *)at, sizeof(*at)) || chmod(at->sun_path, 0666) ||
+	    listen(fd, MAX_READERS)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int readers__start(struct tierctl *t, const char *what, const char *group,
+		   struct readers **result)
+{
+	struct group *entry = getgrnam(group);
+	struct readers *readers;
+	int fd;
+
+	*result = NULL;
+	if (!entry)
+		return failure(t, TIER_CLASS_USAGE, "groupadd --system makes one.",
+			       "%s: there is no group '%.80s'", what, group);
+	readers = calloc(1, sizeof(*readers));
+	if (!readers)
+		return failure(t, TIER_CLASS_FAILED, "", "out of memory");
+	address(t->ctx, &readers->at);
+	/* A umask may have closed the directory to others. */
+	chmod(tier_ctx__run_dir(t->ctx), 0755);
+	fd = listen_at(&readers->at);
+	readers->pid = fd < 0 ? -1 : fork();
+	if (!readers->pid) {
+		leave_daemon(fd);
+		serve(LISTEN_FD, entry->gr_gid);
+	}
+	if (readers->pid < 0) {
+		int err = fd < 0 ? -fd : errno;
+
+		readers__stop(readers);
+		return failure(t, TIER_CLASS_FAILED, "", "%s: serving readers at %s: %s", what,
+			       readers->at.sun_path, strerror(err));
+	}
+	close(fd);
+	*result = readers;
+	return TIER_CLASS_OK;
+}
+
+void readers__stop(struct readers *readers)
+{
+	if (!readers)
+		return;
+	unlink(readers->at.sun_path);
+	if (readers->pid > 0) {
+		/* With it go the commands that it runs. */
+		if (kill(-readers->pid, SIGTERM))
+			kill(readers->pid, SIGTERM);
+		waitpid(readers->pid, NULL, 0);
+	}
+	free(readers);
+}
+
+/* ---- the reader's end ---- */
+
+static int ask(int fd, int argc, char **argv)
+{
+	char request[REQUEST_BYTES];
+	size_t len = 0;
+
+	for (int i = 0; i < argc; i++) {
+		size_t word = strlen(argv[i]) + 1;
+
+		if (len + word > sizeof(request))
+			return -E2BIG;
+		memcpy(request + len, argv[i], word);
+		len += word;
+	}
+	return send(fd, request, len, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Print what comes. The exit code, or -EPIPE if the daemon hung up before it. */
+static int print_answer(int fd)
+{
+	char packet[PACKET_BYTES];
+	ssize_t n;
+
+	for (;;) {
+		n = recv(fd, packet, sizeof(packet), 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 2)
+			return -EPIPE;
+		if (packet[0] == KIND_EXIT)
+			return packet[1];
+		if (fwrite(packet + 1, 1, n - 1, packet[0] == KIND_OUT ? stdout : stderr) !=
+		    (size_t)n - 1 || (packet[0] == KIND_OUT && fflush(stdout)))
+			return TIER_CLASS_FAILED;
+	}
+}
+
+bool readers_ask(struct tierctl *t, int argc, char **argv, int *code)
+{
+	struct sockaddr_un at;
+	int fd, err;
+
+	address(t->ctx, &at);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at))) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	err = ask(fd, argc, argv);
+	/* Refused before it was read: the answer is there. */
+	if (!err || err == -EPIPE)
+		err = print_answer(fd);
+	close(fd);
+	if (err < 0)
+		*code = failure(t, TIER_CLASS_FAILED, "Is the daemon being stopped?",
+				"asking the daemon at %s: %s", at.sun_path, strerror(-err));
+	else
+		*code = err;
+	return true;
+}
