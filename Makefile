@@ -48,7 +48,7 @@ BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
 		$(patsubst %,tests/bench/%.c,replaybench $(NATIVE_BENCH)),$(wildcard tests/bench/*.c))) \
 	$(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(O)/tests/bench/empty.bpf.o
 
-.PHONY: all user bpf kmod unit testbins help deps deps-lab demo test lab lab-root \
+.PHONY: all user bpf kmod unit testbins help deps deps-lab demo test bench lab lab-root \
 	docs install uninstall clean
 .DELETE_ON_ERROR:
 
@@ -60,6 +60,7 @@ help:			## this list
 	@echo 'Variables: V=1 O=DIR PREFIX=DIR DESTDIR=DIR KDIR=DIR KREL=RELEASE'
 	@echo 'Lab:       KERNEL=6.12 FAST_MB=512 SLOW_MB=1536 CPUS=2 NODES=2tier ICOUNT=1'
 	@echo '           RUN=path/script.sh FILES="a b c" OUT=DIR TIMEOUT=S APPEND="words" BPFFS=1'
+	@echo 'Bench:     WORKLOADS="W1 W3" POLICIES="rank fixed" RUNS=3 LIMIT=1 FRESH=1'
 
 user: $(O)/user/tierctl
 bpf: $(BPF_OBJ)
@@ -133,6 +134,11 @@ $(O)/bench/%: tests/bench/%.c tests/bench/replaybench.c $(O)/user/libtier.a test
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -o $@ $(filter-out %.h,$^) $(USER_LIBS) -lm
 
+$(O)/tests/bench/kvload: tests/bench/kvload.c $(TIERLOAD_LIB)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) -pthread -o $@ $^ -ljson-c -lm
+
 TIERSIM_SRC := $(wildcard tests/bench/tiersim/*.c) tests/bench/tierload_dist.c
 $(O)/tests/bench/tiersim/tiersim: $(TIERSIM_SRC) $(wildcard tests/bench/tiersim/*.h include/tier/*) tests/bench/tierload_dist.h
 	$(call say,CC,$@)
@@ -179,6 +185,14 @@ lab: lab-root		## shell in the tiered VM, or RUN=script.sh FILES="..." there
 
 demo: lab-root		## the main job: policies decide real hint faults, side by side with mode 2
 	@tests/demo/demo.sh $(O) $(KERNEL)
+
+# WORKLOADS="W1 ..." POLICIES="rank ..." RUNS=3: what; LIMIT=N: at most N boots in this
+# call, the rest in the next; FRESH=1: measure all anew.
+bench: lab-root		## policies beside mode 2: W1 to W8, and what a decision costs
+	@scripts/deps.sh bench
+	@tests/bench/bench.sh --build $(abspath $(O)) --kernel $(KERNEL) \
+		$(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(if $(POLICIES),--policies "$(POLICIES)") \
+		$(if $(RUNS),--runs $(RUNS)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(filter 1,$(FRESH)),--fresh)
 
 test: lab-root		## unit tests, verifier ring, guest tests
 	@$(MAKE) unit

@@ -76,6 +76,9 @@ struct tl_worker {
 	double share;		/* of all accesses */
 	double rate;		/* accesses per second of this process; 0: unpaced */
 	char *area;		/* address in the worker process */
+	/* kvload: the pages by rank, and their shares of the accesses; NULL: as dist says */
+	const void **address;
+	double *page_weight;
 	pid_t pid;
 	unsigned int index;
 };

@@ -58,7 +58,8 @@ static int look(struct tl_run *run, int w, uint32_t phase, bool first)
 		return -ENOMEM;
 	}
 	memcpy(old, node, pages);
-	err = tl_query_nodes(worker->pid, worker->area, pages, node);
+	err = worker->address ? tl_query_pages(worker->pid, worker->address, pages, node) :
+				tl_query_nodes(worker->pid, worker->area, pages, node);
 	for (rank = 0; !err && rank < pages; rank++) {
 		uint32_t page = tl_page_of_rank(&worker->dist, rank, phase);
 
@@ -155,6 +156,11 @@ static int take(struct tl_run *run, double t_s, bool first)
 	return 0;
 }
 
+static double weight_of(const struct tl_worker *worker, uint32_t rank)
+{
+	return worker->page_weight ? worker->page_weight[rank] : tl_rank_weight(&worker->dist, rank);
+}
+
 int tl_measure_init(struct tl_run *run, double t_s)
 {
 	uint32_t pages, rank;
@@ -172,9 +178,10 @@ int tl_measure_init(struct tl_run *run, double t_s)
 			break;
 		memset(run->node[w], TL_NODE_NONE, pages);
 		for (rank = 0; rank < pages; rank++)
-			run->weight[w][rank] = run->worker[w].share *
-					       tl_rank_weight(&run->worker[w].dist, rank);
+			run->weight[w][rank] = run->worker[w].share * weight_of(&run->worker[w], rank);
 		run->hot_ranks[w] = run->opt->touch ? pages :
+			run->worker[w].page_weight ?
+			(run->fast_capacity_pages < pages ? run->fast_capacity_pages : pages) :
 			tl_hot_ranks(&run->worker[w].dist, run->fast_capacity_pages);
 		run->total.huge_start_bytes += tl_huge_bytes(run->worker[w].pid);
 	}

@@ -143,18 +143,14 @@ int tl_bind_range(void *start, size_t bytes, uint64_t mask)
 	return -err;
 }
 
-int tl_query_nodes(pid_t pid, const char *area, uint32_t pages, uint8_t *node)
+int tl_query_pages(pid_t pid, const void **address, uint32_t pages, uint8_t *node)
 {
-	static const void *address[QUERY_PAGES];
 	static int status[QUERY_PAGES];
-	size_t page_bytes = sysconf(_SC_PAGESIZE);
-	uint32_t done = 0, n, i;
+	uint32_t done, n, i;
 
-	while (done < pages) {
+	for (done = 0; done < pages; done += n) {
 		n = pages - done < QUERY_PAGES ? pages - done : QUERY_PAGES;
-		for (i = 0; i < n; i++)
-			address[i] = area + (size_t)(done + i) * page_bytes;
-		if (syscall(SYS_move_pages, pid, (unsigned long)n, address, NULL, status, 0) < 0) {
+		if (syscall(SYS_move_pages, pid, (unsigned long)n, address + done, NULL, status, 0) < 0) {
 			int err = errno;
 
 			fprintf(stderr, "tierload: asking where the pages of process %d lie (move_pages): %s\n",
@@ -164,9 +160,24 @@ int tl_query_nodes(pid_t pid, const char *area, uint32_t pages, uint8_t *node)
 		for (i = 0; i < n; i++)
 			node[done + i] = status[i] >= 0 && status[i] < TL_MAX_NODES ?
 					 status[i] : TL_NODE_NONE;
-		done += n;
 	}
 	return 0;
+}
+
+int tl_query_nodes(pid_t pid, const char *area, uint32_t pages, uint8_t *node)
+{
+	static const void *address[QUERY_PAGES];
+	size_t page_bytes = sysconf(_SC_PAGESIZE);
+	uint32_t done, n, i;
+	int err = 0;
+
+	for (done = 0; !err && done < pages; done += n) {
+		n = pages - done < QUERY_PAGES ? pages - done : QUERY_PAGES;
+		for (i = 0; i < n; i++)
+			address[i] = area + (size_t)(done + i) * page_bytes;
+		err = tl_query_pages(pid, address, n, node + done);
+	}
+	return err;
 }
 
 static void fold_counters(void)

@@ -56,6 +56,8 @@ int tl_bind_range(void *start, size_t bytes, uint64_t mask);
 
 /* Node of each page (TL_NODE_NONE: none), asked by the monitor for process @pid. */
 int tl_query_nodes(pid_t pid, const char *area, uint32_t pages, uint8_t *node);
+/* The same for pages that lie anywhere. */
+int tl_query_pages(pid_t pid, const void **address, uint32_t pages, uint8_t *node);
 
 /*
  * The kernel keeps some counters per CPU and folds them in now and then; with

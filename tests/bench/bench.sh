@@ -1,0 +1,241 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# bench.sh [OPTION]...: policies beside the kernel's own mode 2, in the lab. Called by
+# `make bench`, which has built everything.
+#
+#   --build DIR      where the build is (default build)
+#   --kernel NAME    lab kernel (default: the first of kernels.list)
+#   --workloads "W1 ..."  (default W1 to W8)
+#   --policies "rank ..." (default rank)
+#   --runs N         machines booted per workload and policy (default 3); run number n
+#                    has seed n, odd ones start with mode 2, even ones with the policy
+#   --limit N        boot at most N machines now, then report what there is
+#   --fresh          forget the cases that were measured before
+#   --no-cost        leave the costs out
+#
+# One machine is booted per case: in it mode 2 and the policy run one after the other, the
+# same workload from the same seed. What it left is kept in BUILD/bench/cases, and is taken
+# again if the policy's source changed or if the runs cannot be compared (bench_case.py
+# says why). So a bench that was interrupted goes on where it was.
+#
+# Writes BUILD/bench/results.json and BUILD/bench/benchmarks.md with its plots; of a bench of all
+# workloads that page also goes to docs/.
+#
+# Exit: 0 all was measured and could be compared, 1 not all, 2 usage.
+set -euo pipefail
+
+me=bench.sh
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+
+# The machine, and what all workloads have in common.
+fast_mb=160 slow_mb=512 cpus=2
+scan_delay_ms=50 scan_period_ms=800 scan_size_mb=12
+common=(--mib 160 --rate 50000)
+classes_s=12
+
+# workload NAME: sets args, and seconds for the latencies of the two classes of pages: 0 where
+# pages do not fall into classes. After 60 s mode 2 has filled the fast node, so the last third
+# is a steady state; W3 sees its hot set moved twice. W7 is slower: of the 512 pages of a huge
+# page any access is the first one.
+workload()
+{
+	local classes=$classes_s
+	case $1 in
+	W1) args=(hotcold "${common[@]}" --seconds 90) ;;
+	W2) args=(zipf "${common[@]}" --seconds 90); classes=0 ;;
+	W3) args=(moving "${common[@]}" --seconds 90 --move-s 30) ;;
+	W4) args=(scanmix "${common[@]}" --seconds 90) ;;
+	W5) args=(uniform "${common[@]}" --seconds 90); classes=0 ;;
+	W6) args=(two "${common[@]}" --hot-pages 768 --seconds 90) ;;
+	W7) args=(hotcold "${common[@]}" --rate 5000 --thp on --seconds 90) ;;
+	W8) args=(gups "${common[@]}" --seconds 90) ;;
+	*) return 1 ;;
+	esac
+	classes_now=$classes
+}
+
+all="W1 W2 W3 W4 W5 W6 W7 W8"
+build=$top/build kernel='' workloads=$all policies=rank runs=3 limit=-1 fresh=0 cost=1
+
+say()
+{
+	echo "bench: $*"
+}
+
+usage()
+{
+	echo "$me: $*; try --help" >&2
+	exit 2
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	-h | --help) sed -n '3,/^set -/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | grep -v '^set '; exit 0 ;;
+	--fresh) fresh=1; shift; continue ;;
+	--no-cost) cost=0; shift; continue ;;
+	--build | --kernel | --workloads | --policies | --runs | --limit)
+		[ $# -ge 2 ] || usage "option '$1' needs a value" ;;
+	*) usage "unknown argument '$1'" ;;
+	esac
+	case $1 in
+	--build) build=$2 ;;
+	--kernel) kernel=$2 ;;
+	--workloads) workloads=$2 ;;
+	--policies) policies=$2 ;;
+	--runs) runs=$2 ;;
+	--limit) limit=$2 ;;
+	esac
+	shift 2
+done
+[[ $runs =~ ^[1-9][0-9]?$ ]] || usage "--runs takes a number from 1 to 99, not '$runs'"
+[[ $limit =~ ^-?[0-9]+$ ]] || usage "--limit takes a number, not '$limit'"
+[ -n "$kernel" ] || kernel=$(awk '!/^#/ && NF { print $1; exit }' "$top/tests/lab/kernels.list")
+for name in $workloads; do
+	workload "$name" || usage "no workload '$name': $all"
+done
+for policy in $policies; do
+	[ -f "$top/bpf/policy_$policy.bpf.c" ] || usage "no policy '$policy' in bpf/"
+done
+
+out=$build/bench
+root=$build/lab/$kernel/root
+bench_case=$here/bench_case.py
+[ -d "$root" ] || { echo "$me: $root is not there; run make bench" >&2; exit 1; }
+[ "$fresh" = 0 ] || rm -rf "$out/cases" "$out/cost"
+mkdir -p "$out/cases"
+qemu=$(qemu-system-x86_64 --version | sed -n '1s/.*version \([0-9.]*\).*/\1/p')
+
+# key WORKLOAD POLICY: of all that decides what a case shows: the sources of the policy's
+# decisions (not the kit's: it counts and passes them on), the workload, the machine.
+key()
+{
+	local file=$top/bpf/policy_$2.bpf.c
+	workload "$1"
+	{
+		# shellcheck disable=SC2046 # names without blanks
+		(cd "$top/include" && cat "$file" $(sed -n 's/^#include <\(tier\/.*\)>/\1/p' "$file" |
+			grep -v '^tier/policy.bpf.h$'))
+		echo "${args[*]} $classes_now $fast_mb $slow_mb $cpus $scan_delay_ms" \
+			"$scan_period_ms $scan_size_mb $kernel"
+	} | sha256sum | cut -c1-16
+}
+
+# boot OUT LAB-OPTION...: one machine. What it says and leaves is kept in OUT.
+boot()
+{
+	local into=$1 status=0
+	shift
+	rm -rf "$into"
+	mkdir -p "$into"
+	"$top/tests/lab/run.sh" --kernel "$kernel" --root "$root" --out "$into" "$@" \
+		>"$into/log" 2>&1 || status=$?
+	return $status
+}
+
+# measure WORKLOAD POLICY RUN
+measure()
+{
+	local case=$out/cases/$1.$2.$3 order=mode2 status=0
+	[ $(($3 % 2)) = 1 ] || order=policy
+	workload "$1"
+	say "$1 $2, run $3 of $runs: ${args[*]} --seed $3 ($order first)"
+	boot "$case.new" --fast-mb $fast_mb --slow-mb $slow_mb --cpus $cpus --timeout 500 \
+		--run "$here/bench_guest.sh" --file "$build/tests/bench/tierload" \
+		--file "$build/tests/guest/jget" --env BENCH_SCAN_DELAY_MS=$scan_delay_ms \
+		--env BENCH_SCAN_PERIOD_MS=$scan_period_ms --env BENCH_SCAN_SIZE_MB=$scan_size_mb \
+		-- "$2" "$order" "$classes_now" "${args[@]}" --seed "$3" || status=$?
+	if [ "$status" != 0 ]; then
+		say "FAILED (status $status):"
+		tail -n 8 "$case.new/log" | sed 's/^/  /'
+		return 1
+	fi
+	"$bench_case" take "$case.new" "$case.json" --workload "$1" --policy "$2" --run "$3" \
+		--order "$order" --key "$(key "$1" "$2")" --lab fast_mb=$fast_mb slow_mb=$slow_mb \
+		cpus=$cpus qemu="$qemu" || return 1
+	rm -rf "$case.new"
+}
+
+# spend: one of the boots that --limit allows; fails when there is none left.
+spend()
+{
+	[ "$limit" != 0 ] || return 1
+	limit=$((limit - 1))
+}
+
+failed=0 left=0
+# All workloads once before any a second time: an interrupted bench shows the most.
+for ((run = 1; run <= runs; run++)); do
+	for name in $workloads; do
+		for policy in $policies; do
+			"$bench_case" check "$out/cases/$name.$policy.$run.json" \
+				--key "$(key "$name" "$policy")" && continue
+			spend || { left=$((left + 1)); continue; }
+			measure "$name" "$policy" "$run" || failed=$((failed + 1))
+		done
+	done
+done
+
+# ---- costs ----
+
+# Of what every fault runs through, and of the scripts that measure it.
+cost_digest()
+{
+	cat "$top"/kmod/*.[ch] "$top"/include/tier/* "$top"/bpf/* "$here/fault_cost.sh" | sha256sum | cut -c1-16
+}
+
+measure_cost()
+{
+	local now dir=$out/cost
+	now=$(cost_digest)
+	[ "$(cat "$dir/digest" 2>/dev/null)" != "$now" ] || return 0
+	spend || { left=$((left + 1)); return 0; }
+	say "instructions per hint fault"
+	if ! boot "$dir" --fast-mb 512 --slow-mb 512 --icount --timeout 900 \
+		--run "$here/fault_cost.sh" --file "$build/tests/bench/faultloop"; then
+		say "FAILED:"
+		tail -n 8 "$dir/log" | sed 's/^/  /'
+		# The figures count even if one of them is above its limit.
+		[ -s "$dir/fault_cost.json" ] || return 1
+	fi
+	native_cost "$dir" || return 1
+	echo "$now" >"$dir/digest"
+}
+
+# What runs on this machine's own kernel; it needs root for bpf(2).
+native_cost()
+{
+	local name program status=0
+	for name in decision_cost scale; do
+		program=$out/$name
+		[ -x "$program" ] || continue
+		if [ "$(id -u)" != 0 ]; then
+			say "$name left out: loading BPF programs here needs root"
+			continue
+		fi
+		say "$name (on this machine's own kernel)"
+		"$program" --json "$1/$name.json" >"$1/$name.log" 2>&1 || {
+			say "$name says:"
+			tail -n 8 "$1/$name.log" | sed 's/^/  /'
+			[ -s "$1/$name.json" ] || status=1
+		}
+	done
+	return $status
+}
+
+[ "$cost" = 0 ] || measure_cost || failed=$((failed + 1))
+
+[ "$left" = 0 ] || say "$left boots left for the next call"
+[ "$failed" = 0 ] || say "$failed failed"
+# Only a page about all workloads is worth being published.
+publish=()
+[ "$workloads" != "$all" ] || [ "$left$failed" != 00 ] || publish=(--docs "$top/docs")
+keys=()
+for policy in $policies; do
+	for name in $workloads; do
+		keys+=("$(key "$name" "$policy")")
+	done
+done
+status=0
+"$here/bench_report.py" "$out" --keys "${keys[@]}" "${publish[@]}" || status=$?
+[ "$failed" = 0 ] && [ "$left" = 0 ] && [ "$status" = 0 ]
