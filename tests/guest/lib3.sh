@@ -13,6 +13,14 @@ demotion_on()
 	set_knob /sys/kernel/mm/numa/demotion_enabled 1
 }
 
+# steady_scans: as quick, but in small steps. Marking all memory at once makes a burst of
+# faults, after which latencies tell of the burst.
+steady_scans()
+{
+	quick_scans 250
+	set_knob "$SCAN_KNOBS/scan_size_mb" 32
+}
+
 # node_vmstat NODE NAME: a counter of one node, exact.
 node_vmstat()
 {
@@ -53,6 +61,12 @@ decided()
 	grown_sum "$1" "$2" "nodes.*.as_target.${4:-faults}.$3"
 }
 
+# decision_over DECISION N: condition: so many faults ended so since the policy's counters began.
+decision_over()
+{
+	[ "$(tierctl stats --json | jget -s - "nodes.*.as_target.faults.$1")" -ge "$2" ]
+}
+
 # load_run NAME TIERLOAD-ARGUMENT...: run it to its end, report in $T_DIR/NAME.json.
 load_run()
 {
@@ -60,6 +74,30 @@ load_run()
 	shift
 	tierload "$@" --quiet --json "$T_DIR/$name.json" >"$T_DIR/$name.out" 2>&1 || status=$?
 	[ $status = 0 ] || sed 's/^/# tierload: /' "$T_DIR/$name.out"
+	return $status
+}
+
+# sample_over NAME COLUMN LEAST: condition: a line of that run's table has so much in that
+# column (2: hits, 3: fast part of the hot set, 4: of the rest; in per cent).
+sample_over()
+{
+	awk -v col="$2" -v least="$3" '$1 + 0 > 0 && $col + 0 >= least { found = 1 }
+		END { exit !found }' "$T_DIR/$1.out"
+}
+
+# hot_until NAME SECONDS PERCENT TIERLOAD-ARGUMENT...: run it until so much of the hot set
+# is fast, at most so long. Report as of load_run.
+hot_until()
+{
+	local name=$1 seconds=$2 percent=$3 load status=0
+	shift 3
+	tierload "$@" --seconds 1000 --report-ms 500 --json "$T_DIR/$name.json" \
+		>"$T_DIR/$name.out" 2>&1 &
+	load=$!
+	wait_for "$seconds" "$percent % of the hot set" sample_over "$name" 3 "$percent" || status=1
+	kill $load 2>/dev/null
+	wait $load || status=1
+	[ $status = 0 ] || tail -n 20 "$T_DIR/$name.out" | sed 's/^/# tierload: /'
 	return $status
 }
 
