@@ -49,28 +49,43 @@ static int resolve(struct tierctl *t, const struct args *args, struct conf *conf
 	return code;
 }
 
-/* The policy of the configuration, unless one is in force: an operator's choice stays. */
+/* Is there room for a policy? An operator's choice stays. 0 or an exit code. */
+static int is_free(struct tierctl *t, const char *policy, bool *free)
+{
+	struct tier_status *status;
+
+	if (tier_status__read(t->ctx, &status))
+		return failure_ctx(t);
+	*free = status->state == TIER_STATE_NONE;
+	if (!*free && strcmp(status->policy, policy))
+		note(t, "policy %s is there already; %s of the configuration is not loaded",
+		     *status->policy ? status->policy : "(none, but pins of one)", policy);
+	tier_status__free(status);
+	return TIER_CLASS_OK;
+}
+
+/* The policy that was in force before the daemon was restarted for it, or the configured one. */
 static int load_policy(struct tierctl *t, const struct conf *conf)
 {
 	const char *policy = conf->value[CONF_POLICY].text;
 	struct tier_setting set[CONF_MAX_SET];
-	struct tier_status *status;
-	bool free;
+	struct saved saved = { 0 };
+	unsigned int nr = conf->nr_set;
+	bool free = false, again = keeper_take_over(t, &saved);
+	int code = TIER_CLASS_OK;
 
-	if (!*policy)
-		return TIER_CLASS_OK;
-	if (tier_status__read(t->ctx, &status))
-		return failure_ctx(t);
-	free = status->state == TIER_STATE_NONE;
-	if (!free && strcmp(status->policy, policy))
-		note(t, "policy %s is there already; %s of the configuration is not loaded",
-		     *status->policy ? status->policy : "(none, but pins of one)", policy);
-	tier_status__free(status);
-	if (!free)
-		return TIER_CLASS_OK;
-	for (unsigned int i = 0; i < conf->nr_set; i++)
+	if (again)
+		policy = saved_source(&saved);
+	for (unsigned int i = 0; i < nr; i++)
 		set[i] = (struct tier_setting){ conf->set[i].name, conf->set[i].value };
-	return tier_load(t->ctx, policy, set, conf->nr_set, 0, NULL) ? failure_ctx(t) : TIER_CLASS_OK;
+	if (*policy)
+		code = is_free(t, again ? saved.policy : policy, &free);
+	if (!code && free && tier_load(t->ctx, policy, again ? saved.params.set : set,
+				       again ? saved.params.nr : nr,
+				       again && saved.no_observer ? TIER_NO_OBSERVER : 0, NULL))
+		code = failure_ctx(t);
+	saved_free(&saved);
+	return code;
 }
 
 static void on_request(void *data, const struct tier_request *request)
@@ -82,17 +97,19 @@ struct service {
 	struct tierctl *t;
 	struct tier_requests *requests;
 	struct mover *mover;
+	struct keeper *keeper;
 	int state;		/* last result of a refresh */
 	__u64 next_ns;		/* time of the next one */
 };
 
 /* Once a second: what is in force may have changed. A failure is said once. */
-static void refresh(struct service *s)
+static int refresh(struct service *s)
 {
-	int state = tier_requests__refresh(s->requests);
+	int state = tier_requests__refresh(s->requests), code;
 	struct mover_totals totals;
 	struct tier_env env;
 
+	code = keeper__tick(s->keeper);
 	if (state != s->state) {
 		if (state < 0)
 			note(s->t, "warning: %s; trying again every second",
@@ -107,27 +124,30 @@ static void refresh(struct service *s)
 	service_notify("WATCHDOG=1\nSTATUS=%s; moved %llu of %llu requested pages",
 		       state > 0 ? "serving" : state ? "failing" : "idle", totals.moved_pages,
 		       totals.pages);
+	return code;
 }
 
-static void serve(struct service *s, __u64 poll_ns)
+static int serve(struct service *s, __u64 poll_ns)
 {
 	struct mover_totals totals;
+	int code = TIER_CLASS_OK;
 
 	do {
 		if (now_ns() >= s->next_ns) {
-			refresh(s);
+			code = refresh(s);
 			s->next_ns = now_ns() + SECOND_NS;
 		}
 		tier_requests__serve(s->requests, LISTEN_MS);
 		mover__flush(s->mover);
 		/* Nothing can come before the next refresh finds a queue. */
-	} while (sleep_until(s->state > 0 ? now_ns() + poll_ns : s->next_ns));
+	} while (!code && sleep_until(s->state > 0 ? now_ns() + poll_ns : s->next_ns));
 
 	service_notify("STOPPING=1");
 	tier_requests__serve(s->requests, 0);
 	mover__flush(s->mover);
 	mover__totals(s->mover, &totals);
 	note(s->t, "stopped; moved %llu of %llu requested pages", totals.moved_pages, totals.pages);
+	return code;
 }
 
 /* What serves others beside the mover, as the configuration says. */
@@ -175,7 +195,8 @@ static int run(struct tierctl *t, const struct args *args)
 	if (args->opt[LOAD_ONLY].given)
 		return load_policy(t, &conf);
 	s.mover = mover__new((conf.value[CONF_LIMIT_MBPS].number << 20) / sysconf(_SC_PAGESIZE));
-	if (!s.mover)
+	s.keeper = keeper__new(t, conf.value[CONF_REATTACH].number);
+	if (!s.mover || !s.keeper)
 		return failure(t, TIER_CLASS_FAILED, "", "out of memory");
 	stop_on_signals();
 	if (tier_requests__new(t->ctx, on_request, s.mover, &s.requests))
@@ -188,11 +209,12 @@ static int run(struct tierctl *t, const struct args *args)
 		code = start_helpers(t, &conf, &helpers);
 	if (!code) {
 		service_notify("READY=1");
-		serve(&s, conf.value[CONF_POLL_MS].number * 1000000);
+		code = serve(&s, conf.value[CONF_POLL_MS].number * 1000000);
 	}
 	stop_helpers(&helpers);
 	tier_requests__free(s.requests);
 	mover__free(s.mover);
+	keeper__free(s.keeper);
 	return code;
 }
 
@@ -207,7 +229,13 @@ const struct command cmd_daemon = {
 	"'tierctl stats' shows what was requested and what became of it.\n\n"
 	"Policies go on without it and then request nothing. It follows swap, unload and load, may be "
 	"restarted at any time, and ends cleanly on SIGTERM; the policy stays in force. Only one can "
-	"run. It tells systemd when it is ready (Type=notify). The configuration is described "
+	"run.\n\n"
+	"It keeps what was put in force: a policy that went without 'tierctl unload' (its pins were "
+	"removed) is loaded again with its parameters, and so is the last one when the module is taken "
+	"out and inserted anew. It takes over the watch of a policy on probation whose tierctl was "
+	"killed or left it to the daemon, and goes back with the reason in its log and in 'tierctl "
+	"status'. Members of read_group may have it run the commands that only read.\n\n"
+	"It tells systemd when it is ready (Type=notify). The configuration is described "
 	"under 'tierctl help config'.",
 	.examples =
 	"  tierctl daemon\n"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tierctl load: put a policy in force and leave it there. */
-#include <string.h>
-
 #include "daemon.h"
 #include "emit.h"
 
@@ -15,13 +13,6 @@ static const struct opt opts[] = {
 		"without the observer: no scan and migration counters", 0, 0, NULL },
 	{ 0 },
 };
-
-static bool is_saved_status(const char *word)
-{
-	size_t len = strlen(word);
-
-	return !strcmp(word, "-") || (len > 5 && !strcmp(word + len - 5, ".json"));
-}
 
 /* Without a name: what the configuration says, so that scripts need not know. */
 static int default_policy(struct tierctl *t, char *policy, size_t size)
@@ -41,16 +32,18 @@ static int run(struct tierctl *t, const struct args *args)
 	const char *policy = args->words[0];
 	struct tier_changes changes = { 0 };
 	struct settings s = { 0 };
-	char saved[4096];
+	struct saved saved = { 0 };
+	char name[256];
 	int code;
 
 	code = settings_parse(t, &s, "--set", args->opt[SET].list, args->opt[SET].nr);
 	if (!code && !policy) {
-		code = default_policy(t, saved, sizeof(saved));
-		policy = saved;
+		code = default_policy(t, name, sizeof(name));
+		policy = name;
 	} else if (!code && is_saved_status(policy)) {
-		code = settings_from_status(t, &s, policy, saved, sizeof(saved));
-		policy = saved;
+		code = saved_read(t, &saved, policy, &s);
+		policy = saved_source(&saved);
+		flags |= saved.no_observer ? TIER_NO_OBSERVER : 0;
 	}
 	if (!code && tier_load(t->ctx, policy, s.set, s.nr, flags, &changes))
 		code = failure_ctx(t);
@@ -60,6 +53,7 @@ static int run(struct tierctl *t, const struct args *args)
 		emit_changes(t->out, &changes);
 		code = show(t, args->opt[DRY_RUN].given ? view_changes : NULL);
 	}
+	saved_free(&saved);
 	settings_free(&s);
 	return code;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tierctl status: what is in force, what was changed for it, what ended before. */
-#include "emit.h"
+#include "probation.h"
 
 static const struct out_col head_cols[] = {
 	{ "/state", "state", 0 },
@@ -18,6 +18,12 @@ static const struct out_col knob_cols[] = {
 	{ "/now", "NOW", 0 }, { 0 },
 };
 
+static const struct out_col probation_cols[] = {
+	{ "/state", "state", 0 }, { "/policy", "policy", 0 }, { "/previous_policy", "goes back to", 0 },
+	{ "/watched", "watched", OUT_OPTIONAL }, { "/left_ns", "time left", OUT_OPTIONAL },
+	{ "/why", "why", OUT_OPTIONAL }, { 0 },
+};
+
 static const struct out_col exit_cols[] = {
 	{ "/kind", "why", 0 }, { "/policy", "policy", 0 }, { "/message", "message", OUT_OPTIONAL },
 	{ "/error", "error", OUT_ZERO_DASH }, { 0 },
@@ -27,6 +33,7 @@ static const struct out_view views[] = {
 	{ OUT_VIEW_LINES, "", NULL, head_cols, NULL, false },
 	{ OUT_VIEW_MAP, "/params", "Parameters", NULL, NULL, false },
 	{ OUT_VIEW_TABLE, "/knobs", "Changed by load, put back by unload", knob_cols, NULL, false },
+	{ OUT_VIEW_LINES, "/probation", "Probation", probation_cols, NULL, false },
 	{ OUT_VIEW_LINES, "/exit", "Last policy that left force", exit_cols, NULL, false },
 	{ 0 },
 };
@@ -87,6 +94,31 @@ static void emit_status(struct out *out, const struct tier_status *s)
 	emit_exit(out, s);
 }
 
+/* The last one since load: it may run, or say why a policy is not in force any more. */
+static void emit_probation(struct tierctl *t, const struct tier_status *s)
+{
+	struct probation p;
+
+	if (!probation_read(t, &p) || (p.state != TRIAL_FAILED && p.map_id != s->map_id)) {
+		out_str(t->out, "probation", NULL);
+		probation_free(&p);
+		return;
+	}
+	out_begin_object(t->out, "probation");
+	out_str(t->out, "state", trial_names[p.state]);
+	out_str(t->out, "policy", p.policy);
+	out_str(t->out, "previous_policy", p.old.policy);
+	if (p.state == TRIAL_RUNNING) {
+		__u64 now = s->since_ns + s->age_ns;
+
+		out_bool(t->out, "watched", tier_seat__taken(t->ctx, TIER_SEAT_PROBATION));
+		out_u64(t->out, "left_ns", p.end_ns > now ? p.end_ns - now : 0);
+	}
+	out_str(t->out, "why", *p.why ? p.why : NULL);
+	out_end(t->out);
+	probation_free(&p);
+}
+
 static int run(struct tierctl *t, const struct args *args)
 {
 	struct tier_status *s;
@@ -95,6 +127,7 @@ static int run(struct tierctl *t, const struct args *args)
 	if (tier_status__read(t->ctx, &s))
 		return failure_ctx(t);
 	emit_status(t->out, s);
+	emit_probation(t, s);
 	code = show(t, views);
 	if (!code && s->state == TIER_STATE_STALE)
 		note(t, "pins without a policy were found: 'tierctl clean' removes them");
@@ -112,7 +145,8 @@ const struct command cmd_status = {
 	.group = "Look",
 	.summary = "what is in force, and what was changed for it",
 	.doc = "Shows the policy in force, its parameters, since when, the knobs that 'load' changed "
-	"with their values before, set and now, and why the last policy left force. The state is "
+	"with their values before, set and now, the state of a probation, and why the last policy left "
+	"force. The state is "
 	"none, active, ejected (the module took the policy out: exit code 5), foreign (loaded by "
 	"other means) or stale (pins without a policy). As root it first finishes or rolls back "
 	"what a killed tierctl left half done.\n\n"

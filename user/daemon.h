@@ -3,7 +3,7 @@
 #ifndef TIER_DAEMON_H
 #define TIER_DAEMON_H
 
-#include "tierctl.h"
+#include "emit.h"
 
 /* ---- daemon_conf.c ---- */
 
@@ -68,6 +68,18 @@ struct mover_totals {
 	__u64 moved_pages;
 };
 void mover__totals(const struct mover *mover, struct mover_totals *totals);
+
+/* ---- daemon_keep.c ---- */
+
+struct keeper;
+
+/* @reattach: load again what went without unload. NULL if out of memory. */
+struct keeper *keeper__new(struct tierctl *t, bool reattach);
+void keeper__free(struct keeper *keeper);
+/* Once a second. 0, or the exit code with which the daemon has to end; then reported. */
+int keeper__tick(struct keeper *keeper);
+/* The policy that an earlier daemon left to be loaded again. False: there is none. */
+bool keeper_take_over(struct tierctl *t, struct saved *saved);
 
 /* ---- daemon_notify.c ---- */
 

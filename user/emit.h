@@ -20,10 +20,31 @@ struct settings {
 /* 0 or an exit code; then already reported. @what names the source: "--set". */
 int settings_parse(struct tierctl *t, struct settings *s, const char *what,
 		   const char *const *words, unsigned int nr);
-/* Add what `tierctl status --json` printed: policy (or object) and parameters. */
-int settings_from_status(struct tierctl *t, struct settings *s, const char *path,
-			 char *policy, size_t size);
 void settings_free(struct settings *s);
+
+/* A policy with its parameters as it was in force, so that it can be again. */
+struct saved {
+	char policy[TIER_NAME_LEN];
+	char object[256];		/* path, "" if it is unknown */
+	bool no_observer;
+	struct settings params;
+};
+
+struct json_object;
+
+/* These return 0 or an exit code, reported; @what names the source. */
+int saved_from_status(struct tierctl *t, struct saved *saved, const struct tier_status *status);
+int saved_from_json(struct tierctl *t, struct saved *saved, struct json_object *doc,
+		    const char *what);
+struct json_object *saved_to_json(const struct saved *saved);
+/* What to hand to tier_load(): the object if it can be read, else the name. */
+const char *saved_source(const struct saved *saved);
+void saved_free(struct saved *saved);
+
+/* Is the argument a saved `tierctl status --json` ("-": standard input)? */
+bool is_saved_status(const char *word);
+/* Read one. Its parameters are added to @wins, but those that are in there already. */
+int saved_read(struct tierctl *t, struct saved *saved, const char *path, struct settings *wins);
 
 /* Array "changes" and the views that show it. */
 void emit_changes(struct out *out, const struct tier_changes *changes);

@@ -5,30 +5,40 @@
  * up, and they did not before); or of what it moves far less stays up than of what
  * the old one moved. Ratios of few pages say nothing: below ENOUGH none is taken.
  */
+#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "probation.h"
 
 #define ENOUGH_PAGES	1000
-#define STEP_MS		1000
 
-struct moves {
-	__u64 wanted, promoted, demoted;
-	__u64 time_ns;
-	bool known;		/* the observer is there */
+const char *const trial_names[TRIAL_STATES] = {
+	[TRIAL_RUNNING] = "running",
+	[TRIAL_PASSED] = "passed",
+	[TRIAL_FAILED] = "failed",
+	[TRIAL_OVER] = "over",
 };
 
+static __u64 boottime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* Negative errno, and the error in the context. */
 static int read_moves(struct tierctl *t, struct moves *m)
 {
 	struct tier_stats *s;
 	struct totals totals;
-	int code = stats_read(t, &s);
+	int err = tier_stats__read(t->ctx, &s);
 
-	if (code)
-		return code;
+	if (err)
+		return err;
 	stats_totals(s, &totals);
 	m->wanted = totals.verdict_pages[TIER_VERDICT_PROMOTE];
 	m->promoted = totals.moves[TIER_MV_PROMOTED];
@@ -36,58 +46,145 @@ static int read_moves(struct tierctl *t, struct moves *m)
 	m->time_ns = s->time_ns;
 	m->known = s->observer;
 	tier_stats__free(s);
-	return TIER_CLASS_OK;
+	return 0;
 }
 
-static int remember(struct tierctl *t, struct probation_old *old)
+static int remember(struct tierctl *t, struct probation *p)
 {
 	struct tier_status *s;
-	int code = TIER_CLASS_OK;
+	int code;
 
 	if (tier_status__read(t->ctx, &s))
 		return failure_ctx(t);
-	if (s->state != TIER_STATE_ACTIVE) {
-		tier_status__free(s);
-		return failure(t, TIER_CLASS_FAILED, "tierctl load POLICY puts one in force.",
+	if (s->state == TIER_STATE_ACTIVE)
+		code = saved_from_status(t, &p->old, s);
+	else
+		code = failure(t, TIER_CLASS_FAILED, "tierctl load POLICY puts one in force.",
 			       "swap --probation: there is no policy in force to go back to");
-	}
-	snprintf(old->policy, sizeof(old->policy), "%s", s->policy);
-	snprintf(old->object, sizeof(old->object), "%s",
-		 *s->object && !access(s->object, R_OK) ? s->object : s->policy);
-	for (unsigned int i = 0; i < s->nr_params && !code; i++) {
-		char word[128];
-		const char *words[] = { word };
-
-		snprintf(word, sizeof(word), "%s=%llu", s->params[i].info.name, s->params[i].value);
-		code = settings_parse(t, &old->params, "probation", words, 1);
-	}
 	tier_status__free(s);
 	return code;
 }
 
-int probation_begin(struct tierctl *t, __u64 watch_ms, struct probation_old *old)
+int probation_begin(struct tierctl *t, __u64 watch_ms, struct probation *p)
 {
 	struct moves a, b;
 	double seconds;
 	int code;
 
-	memset(old, 0, sizeof(*old));
-	code = remember(t, old);
-	if (!code)
-		code = read_moves(t, &a);
+	memset(p, 0, sizeof(*p));
+	code = remember(t, p);
 	if (code)
 		return code;
-	note(t, "watching %s for %.0f s, to have something to compare with", old->policy,
+	if (read_moves(t, &a))
+		return failure_ctx(t);
+	note(t, "watching %s for %.0f s, to have something to compare with", p->old.policy,
 	     watch_ms / 1e3);
-	sleep_until(now_ns() + watch_ms * 1000000);
-	code = read_moves(t, &b);
-	if (code)
-		return code;
+	if (!sleep_until(now_ns() + watch_ms * 1000000))
+		return failure(t, TIER_CLASS_FAILED, "", "interrupted: nothing has changed");
+	if (read_moves(t, &b))
+		return failure_ctx(t);
 	seconds = (b.time_ns - a.time_ns) / 1e9;
-	old->promoted_per_s = (b.promoted - a.promoted) / seconds;
-	old->demoted_per_s = (b.demoted - a.demoted) / seconds;
+	p->promoted_per_s = (b.promoted - a.promoted) / seconds;
+	p->demoted_per_s = (b.demoted - a.demoted) / seconds;
 	return TIER_CLASS_OK;
 }
+
+/* ---- the memo ---- */
+
+static int write_memo(struct tierctl *t, const struct probation *p)
+{
+	struct json_object *doc = json_object_new_object();
+	int err;
+
+#define PUT(key, value) json_object_object_add(doc, key, value)
+	PUT("policy", json_object_new_string(p->policy));
+	PUT("map_id", json_object_new_uint64(p->map_id));
+	PUT("old", saved_to_json(&p->old));
+	PUT("promoted_per_s", json_object_new_double(p->promoted_per_s));
+	PUT("demoted_per_s", json_object_new_double(p->demoted_per_s));
+	PUT("wanted_pages", json_object_new_uint64(p->from.wanted));
+	PUT("promoted_pages", json_object_new_uint64(p->from.promoted));
+	PUT("demoted_pages", json_object_new_uint64(p->from.demoted));
+	PUT("end_ns", json_object_new_uint64(p->end_ns));
+	PUT("state", json_object_new_string(trial_names[p->state]));
+	PUT("why", json_object_new_string(p->why));
+#undef PUT
+	err = tier_memo__write(t->ctx, TIER_MEMO_PROBATION,
+			       json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PRETTY));
+	json_object_put(doc);
+	return err;
+}
+
+static __u64 get_u64(struct json_object *doc, const char *key)
+{
+	struct json_object *field;
+
+	return json_object_object_get_ex(doc, key, &field) ? json_object_get_uint64(field) : 0;
+}
+
+static double get_double(struct json_object *doc, const char *key)
+{
+	struct json_object *field;
+
+	return json_object_object_get_ex(doc, key, &field) ? json_object_get_double(field) : 0;
+}
+
+static void get_text(struct json_object *doc, const char *key, char *text, size_t size)
+{
+	struct json_object *field;
+
+	snprintf(text, size, "%s", json_object_object_get_ex(doc, key, &field) ?
+		 json_object_get_string(field) : "");
+}
+
+bool probation_read(struct tierctl *t, struct probation *p)
+{
+	struct json_object *doc, *old;
+	char *text, state[16];
+	bool good;
+
+	memset(p, 0, sizeof(*p));
+	if (tier_memo__read(t->ctx, TIER_MEMO_PROBATION, &text))
+		return false;
+	doc = json_tokener_parse(text);
+	free(text);
+	good = doc && json_object_object_get_ex(doc, "old", &old) &&
+	       !saved_from_json(t, &p->old, old, "probation");
+	if (good) {
+		get_text(doc, "policy", p->policy, sizeof(p->policy));
+		get_text(doc, "why", p->why, sizeof(p->why));
+		get_text(doc, "state", state, sizeof(state));
+		p->map_id = get_u64(doc, "map_id");
+		p->promoted_per_s = get_double(doc, "promoted_per_s");
+		p->demoted_per_s = get_double(doc, "demoted_per_s");
+		p->from.wanted = get_u64(doc, "wanted_pages");
+		p->from.promoted = get_u64(doc, "promoted_pages");
+		p->from.demoted = get_u64(doc, "demoted_pages");
+		p->end_ns = get_u64(doc, "end_ns");
+		for (p->state = TRIAL_RUNNING; p->state < TRIAL_OVER; p->state++)
+			if (!strcmp(state, trial_names[p->state]))
+				break;
+	}
+	json_object_put(doc);
+	return good;
+}
+
+int probation_start(struct tierctl *t, __u64 window_ms, struct probation *p)
+{
+	struct tier_status *s;
+
+	if (tier_status__read(t->ctx, &s))
+		return failure_ctx(t);
+	snprintf(p->policy, sizeof(p->policy), "%s", s->policy);
+	p->map_id = s->map_id;
+	tier_status__free(s);
+	p->end_ns = boottime_ns() + window_ms * 1000000;
+	if (read_moves(t, &p->from) || write_memo(t, p))
+		return failure_ctx(t);
+	return TIER_CLASS_OK;
+}
+
+/* ---- the verdict ---- */
 
 /* Of the pages that go up, the share that does not push another one down. */
 static double kept(double promoted, double demoted)
@@ -95,74 +192,67 @@ static double kept(double promoted, double demoted)
 	return promoted > demoted ? (promoted - demoted) / promoted : 0;
 }
 
-/* Fills in @why if what happened since @from is reason enough to go back. */
-static void judge(const struct moves *from, const struct moves *now,
-		  const struct probation_old *old, char *why, size_t size)
+/* Fills in @p->why if what happened since it began is reason enough to go back. */
+static void judge(struct probation *p, const struct moves *now)
 {
-	__u64 wanted = now->wanted - from->wanted, promoted = now->promoted - from->promoted;
-	__u64 demoted = now->demoted - from->demoted;
-	double old_kept = kept(old->promoted_per_s, old->demoted_per_s);
-	bool old_thrashed = old->demoted_per_s > old->promoted_per_s / 2;
+	__u64 wanted = now->wanted - p->from.wanted, promoted = now->promoted - p->from.promoted;
+	__u64 demoted = now->demoted - p->from.demoted;
+	double old_kept = kept(p->promoted_per_s, p->demoted_per_s);
+	bool old_thrashed = p->demoted_per_s > p->promoted_per_s / 2;
 
-	if (!now->known)
+	/* Reset meanwhile, or without the observer: nothing can be told. */
+	if (!now->known || now->wanted < p->from.wanted || now->promoted < p->from.promoted ||
+	    now->demoted < p->from.demoted)
 		return;
 	if (wanted >= ENOUGH_PAGES && promoted * 10 < wanted)
-		snprintf(why, size, "its promotions do not succeed: %llu pages wanted, %llu promoted",
-			 wanted, promoted);
+		snprintf(p->why, sizeof(p->why), "its promotions do not succeed: %llu pages wanted, "
+			 "%llu promoted", wanted, promoted);
 	else if (promoted >= ENOUGH_PAGES && demoted * 2 > promoted && !old_thrashed)
-		snprintf(why, size, "it thrashes: %llu pages went up and %llu came down; %s had %.0f and "
-			 "%.0f a second", promoted, demoted, old->policy, old->promoted_per_s,
-			 old->demoted_per_s);
-	else if (promoted >= ENOUGH_PAGES && old->promoted_per_s > 1 &&
+		snprintf(p->why, sizeof(p->why), "it thrashes: %llu pages went up and %llu came down; %s "
+			 "had %.0f and %.0f a second", promoted, demoted, p->old.policy,
+			 p->promoted_per_s, p->demoted_per_s);
+	else if (promoted >= ENOUGH_PAGES && p->promoted_per_s > 1 &&
 		 kept(promoted, demoted) < old_kept / 2)
-		snprintf(why, size, "of what it promotes %.0f %% is gain, %s had %.0f %%",
-			 100 * kept(promoted, demoted), old->policy, 100 * old_kept);
+		snprintf(p->why, sizeof(p->why), "of what it promotes %.0f %% is gain, %s had %.0f %%",
+			 100 * kept(promoted, demoted), p->old.policy, 100 * old_kept);
 }
 
-static bool ejected(struct tierctl *t, char *why, size_t size)
+void probation_check(struct tierctl *t, struct probation *p)
 {
 	struct tier_status *s;
-	bool out = false;
+	struct moves now;
 
-	if (tier_status__read(t->ctx, &s))
-		return false;
-	if (s->state == TIER_STATE_EJECTED) {
-		snprintf(why, size, "the module ejected it (%s): %s", s->exit.kind, s->exit.message);
-		out = true;
+	if (p->state != TRIAL_RUNNING || tier_status__read(t->ctx, &s))
+		return;
+	if (s->map_id != p->map_id) {
+		p->state = TRIAL_OVER;
+	} else if (s->state == TIER_STATE_EJECTED) {
+		snprintf(p->why, sizeof(p->why), "the module ejected it (%s): %s", s->exit.kind,
+			 s->exit.message);
+		p->ejected = true;
 	}
 	tier_status__free(s);
-	return out;
+	if (p->state == TRIAL_RUNNING && !*p->why && !read_moves(t, &now))
+		judge(p, &now);
+	if (*p->why)
+		p->state = TRIAL_FAILED;
+	else if (p->state == TRIAL_RUNNING && boottime_ns() >= p->end_ns)
+		p->state = TRIAL_PASSED;
 }
 
-int probation_watch(struct tierctl *t, __u64 window_ms, const struct probation_old *old,
-		    char *why, size_t size, enum tier_class *class)
+int probation_finish(struct tierctl *t, struct probation *p)
 {
-	__u64 end_ns = now_ns() + window_ms * 1000000, step_ns = now_ns();
-	struct moves from, now;
-	int code = read_moves(t, &from);
-
-	why[0] = '\0';
-	*class = TIER_CLASS_FAILED;
-	while (!code && !*why && now_ns() < end_ns) {
-		step_ns += STEP_MS * 1000000ULL;
-		if (!sleep_until(step_ns < end_ns ? step_ns : end_ns))
-			return TIER_CLASS_OK;
-		if (ejected(t, why, size)) {
-			*class = TIER_CLASS_EJECTED;
-			break;
-		}
-		code = read_moves(t, &now);
-		if (!code)
-			judge(&from, &now, old, why, size);
-	}
-	if (code || !*why)
-		return code;
-	if (tier_swap(t->ctx, old->object, old->params.set, old->params.nr, 0, NULL))
+	if (p->state == TRIAL_FAILED &&
+	    tier_swap(t->ctx, saved_source(&p->old), p->old.params.set, p->old.params.nr, 0, NULL))
+		return failure_ctx(t);
+	if (p->state == TRIAL_OVER || p->state == TRIAL_RUNNING)
+		tier_memo__remove(t->ctx, TIER_MEMO_PROBATION);
+	else if (write_memo(t, p))
 		return failure_ctx(t);
 	return TIER_CLASS_OK;
 }
 
-void probation_end(struct probation_old *old)
+void probation_free(struct probation *p)
 {
-	settings_free(&old->params);
+	saved_free(&p->old);
 }

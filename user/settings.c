@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Parameter settings: from words "k=v", or from a saved `status --json`. */
+/* Parameter settings: from words "k=v", or from a status, in memory or saved as JSON. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -53,46 +53,114 @@ void settings_free(struct settings *s)
 	s->nr = 0;
 }
 
-static struct json_object *read_json(const char *path)
-{
-	if (!strcmp(path, "-"))
-		return json_object_from_fd(STDIN_FILENO);
-	return json_object_from_file(path);
-}
+/* ---- a policy with its parameters, as it was in force ---- */
 
-int settings_from_status(struct tierctl *t, struct settings *s, const char *path,
-			 char *policy, size_t size)
+int saved_from_status(struct tierctl *t, struct saved *saved, const struct tier_status *status)
 {
-	struct json_object *doc = read_json(path), *field;
 	int code = TIER_CLASS_OK;
 
-	if (!doc)
-		return failure(t, TIER_CLASS_USAGE, "It takes what 'tierctl status --json' prints.",
-			    "reading %s: %s", path, json_util_get_last_err() ?: "no JSON");
-	if (!json_object_object_get_ex(doc, "policy", &field) ||
-	    !json_object_is_type(field, json_type_string) || !json_object_get_string_len(field)) {
-		json_object_put(doc);
-		return failure(t, TIER_CLASS_USAGE, "It takes what 'tierctl status --json' prints.",
-			    "%s names no policy", path);
-	}
-	/* The object's path, when known, is exact; a name may find another file. */
-	snprintf(policy, size, "%s", json_object_get_string(field));
-	if (json_object_object_get_ex(doc, "object", &field) && json_object_get_string_len(field) &&
-	    !access(json_object_get_string(field), R_OK))
-		snprintf(policy, size, "%s", json_object_get_string(field));
-	if (json_object_object_get_ex(doc, "params", &field)) {
-		json_object_object_foreach(field, name, value) {
-			char word[256];
+	memset(saved, 0, sizeof(*saved));
+	snprintf(saved->policy, sizeof(saved->policy), "%s", status->policy);
+	snprintf(saved->object, sizeof(saved->object), "%s", status->object);
+	saved->no_observer = !status->observer;
+	for (unsigned int i = 0; i < status->nr_params && !code; i++) {
+		char word[128];
 
-			snprintf(word, sizeof(word), "%s=%s", name, json_object_get_string(value));
-			/* The command line wins over the file. */
-			for (unsigned int i = 0; i < s->nr; i++)
-				if (!strcmp(s->set[i].name, name))
-					word[0] = '\0';
-			if (*word && !code)
-				code = add(t, s, word, path);
-		}
+		snprintf(word, sizeof(word), "%s=%llu", status->params[i].info.name,
+			 status->params[i].value);
+		code = add(t, &saved->params, word, "status");
 	}
+	return code;
+}
+
+/* The object's path, when known, is exact; a name may find another file. */
+const char *saved_source(const struct saved *saved)
+{
+	return *saved->object && !access(saved->object, R_OK) ? saved->object : saved->policy;
+}
+
+struct json_object *saved_to_json(const struct saved *saved)
+{
+	struct json_object *doc = json_object_new_object(), *params = json_object_new_object();
+
+	json_object_object_add(doc, "policy", json_object_new_string(saved->policy));
+	json_object_object_add(doc, "object", json_object_new_string(saved->object));
+	json_object_object_add(doc, "observer", json_object_new_boolean(!saved->no_observer));
+	for (unsigned int i = 0; i < saved->params.nr; i++)
+		json_object_object_add(params, saved->params.set[i].name,
+				       json_object_new_string(saved->params.set[i].value));
+	json_object_object_add(doc, "params", params);
+	return doc;
+}
+
+static int not_a_status(struct tierctl *t, const char *what, const char *why)
+{
+	return failure(t, TIER_CLASS_USAGE, "It takes what 'tierctl status --json' prints.",
+		       "%s: %s", what, why);
+}
+
+int saved_from_json(struct tierctl *t, struct saved *saved, struct json_object *doc,
+		    const char *what)
+{
+	struct json_object *field;
+	int code = TIER_CLASS_OK;
+
+	memset(saved, 0, sizeof(*saved));
+	if (!json_object_object_get_ex(doc, "policy", &field) ||
+	    !json_object_is_type(field, json_type_string) || !json_object_get_string_len(field))
+		return not_a_status(t, what, "names no policy");
+	snprintf(saved->policy, sizeof(saved->policy), "%s", json_object_get_string(field));
+	if (json_object_object_get_ex(doc, "object", &field) && json_object_get_string_len(field))
+		snprintf(saved->object, sizeof(saved->object), "%s", json_object_get_string(field));
+	if (json_object_object_get_ex(doc, "observer", &field))
+		saved->no_observer = !json_object_get_boolean(field);
+	if (!json_object_object_get_ex(doc, "params", &field))
+		return TIER_CLASS_OK;
+	if (!json_object_is_type(field, json_type_object))
+		return not_a_status(t, what, "params is no object");
+	json_object_object_foreach(field, name, value) {
+		char word[256];
+
+		snprintf(word, sizeof(word), "%s=%s", name, json_object_get_string(value));
+		if (!code)
+			code = add(t, &saved->params, word, what);
+	}
+	return code;
+}
+
+void saved_free(struct saved *saved)
+{
+	settings_free(&saved->params);
+}
+
+bool is_saved_status(const char *word)
+{
+	size_t len = strlen(word);
+
+	return !strcmp(word, "-") || (len > 5 && !strcmp(word + len - 5, ".json"));
+}
+
+int saved_read(struct tierctl *t, struct saved *saved, const char *path, struct settings *wins)
+{
+	struct json_object *doc = !strcmp(path, "-") ? json_object_from_fd(STDIN_FILENO) :
+				  json_object_from_file(path);
+	int code;
+
+	memset(saved, 0, sizeof(*saved));
+	if (!doc)
+		return not_a_status(t, path, json_util_get_last_err() ?: "no JSON");
+	code = saved_from_json(t, saved, doc, path);
 	json_object_put(doc);
+	for (unsigned int i = 0; i < saved->params.nr && !code; i++) {
+		const struct tier_setting *set = &saved->params.set[i];
+		char word[256];
+		bool known = false;
+
+		for (unsigned int j = 0; j < wins->nr; j++)
+			known |= !strcmp(wins->set[j].name, set->name);
+		snprintf(word, sizeof(word), "%s=%s", set->name, set->value);
+		if (!known)
+			code = add(t, wins, word, path);
+	}
 	return code;
 }

@@ -98,8 +98,12 @@ void tier_memos_remove(struct tier_ctx *ctx)
 static int seat_lock(struct tier_ctx *ctx, enum tier_seat seat, int command, struct flock *byte)
 {
 	char path[96];
-	int fd, err = tier_run_dir(ctx);
+	int fd, err;
 
+	if (geteuid())
+		return tier_fail(ctx, TIER_CLASS_PERMISSION, -EPERM, "Run it with sudo.",
+				 "lock %s/lock: not root", ctx->run_dir);
+	err = tier_run_dir(ctx);
 	if (err)
 		return err;
 	*byte = (struct flock){
