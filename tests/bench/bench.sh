@@ -5,7 +5,7 @@
 #
 #   --build DIR      where the build is (default build)
 #   --kernel NAME    lab kernel (default: the first of kernels.list)
-#   --workloads "W1 ..."  (default W1 to W8)
+#   --workloads "W1 ..."  (default W1 to W8, and W2M: W2 through memcached)
 #   --policies "rank ..." (default rank)
 #   --runs N         machines booted per workload and policy (default 3); run number n
 #                    has seed n, odd ones start with mode 2, even ones with the policy
@@ -50,12 +50,13 @@ workload()
 	W6) args=(two "${common[@]}" --hot-pages 768 --seconds 90) ;;
 	W7) args=(hotcold "${common[@]}" --rate 5000 --thp on --seconds 90) ;;
 	W8) args=(gups "${common[@]}" --seconds 90) ;;
+	W2M) args=(memcached --records 36000 --rate 3000 --seconds 90); classes=0 ;;
 	*) return 1 ;;
 	esac
 	classes_now=$classes
 }
 
-all="W1 W2 W3 W4 W5 W6 W7 W8"
+all="W1 W2 W3 W4 W5 W6 W7 W8 W2M"
 build=$top/build kernel='' workloads=$all policies=rank runs=3 limit=-1 fresh=0 cost=1
 
 say()
@@ -142,6 +143,7 @@ measure()
 	say "$1 $2, run $3 of $runs: ${args[*]} --seed $3 ($order first)"
 	boot "$case.new" --fast-mb $fast_mb --slow-mb $slow_mb --cpus $cpus --timeout 500 \
 		--run "$here/bench_guest.sh" --file "$build/tests/bench/tierload" \
+		--file "$build/tests/bench/kvload" --file "$(command -v memcached)" \
 		--file "$build/tests/guest/jget" --env BENCH_SCAN_DELAY_MS=$scan_delay_ms \
 		--env BENCH_SCAN_PERIOD_MS=$scan_period_ms --env BENCH_SCAN_SIZE_MB=$scan_size_mb \
 		-- "$2" "$order" "$classes_now" "${args[@]}" --seed "$3" || status=$?

@@ -7,6 +7,7 @@
 #   ORDER    mode2 or policy: who runs first
 #   CLASSES  seconds for which the latencies of hot and of cold pages are recorded before;
 #            0 for a workload without a hot set
+# Instead of tierload's arguments, memcached and those of kvload: a real memcached, anew for each.
 #
 # Leaves in $OUT: mode2.json and policy.json (tierload's), stats.jsonl (the policy's counters,
 # second by second), classes.json with classes.trace, machine.json.
@@ -16,6 +17,7 @@
 # moves, and apart from the runs that are compared, for tracing costs time.
 set -u
 
+memcached=
 policy=$1 order=$2 classes=$3
 shift 3
 KNOBS=/sys/kernel/debug/sched/numa_balancing
@@ -46,11 +48,23 @@ start_load()
 	json=$1
 	shift
 	rm -f /tmp/ready /tmp/go
-	tierload "$@" --quiet --json "$json" --ready-file /tmp/ready --wait-file /tmp/go \
+	program=tierload
+	if [ "$1" = memcached ]; then
+		shift
+		memcached -u root -s /tmp/memcached.sock -m 400 -t 1 &
+		memcached=$!
+		while [ ! -S /tmp/memcached.sock ]; do
+			kill -0 $memcached 2>/dev/null || die "memcached did not start"
+			sleep 0.1
+		done
+		set -- --socket /tmp/memcached.sock --pid $memcached "$@"
+		program=kvload
+	fi
+	$program "$@" --quiet --json "$json" --ready-file /tmp/ready --wait-file /tmp/go \
 		2>/tmp/tierload.err &
 	load=$!
 	while [ ! -s /tmp/ready ]; do
-		kill -0 $load 2>/dev/null || die "tierload: $(cat /tmp/tierload.err)"
+		kill -0 $load 2>/dev/null || die "$program: $(cat /tmp/tierload.err)"
 		sleep 0.1
 	done
 }
@@ -58,7 +72,9 @@ start_load()
 end_load()
 {
 	touch /tmp/go
-	wait $load || die "tierload: $(cat /tmp/tierload.err)"
+	wait $load || die "$program: $(cat /tmp/tierload.err)"
+	[ -z "$memcached" ] || { kill $memcached; wait $memcached; rm -f /tmp/memcached.sock; }
+	memcached=
 }
 
 # load_says WHAT JSON: what tierload came to, in a line.

@@ -33,6 +33,7 @@ WORKLOADS = {
     "W6": "two processes, one with a hot set, one streaming",
     "W7": "W1 in huge pages",
     "W8": "random updates with a hot region (GUPS)",
+    "W2M": "W2 as gets from a real memcached (accesses: cache lines read; kvload)",
 }
 
 # Goals of the default policy against mode 2, by workload: promotions as a share of mode 2's,
@@ -47,6 +48,7 @@ GOALS = {
     "W6": {"promotions": 0.20, "hits": 0.005},
     "W7": {},
     "W8": {"promotions": 0.20, "hits": 0.005},
+    "W2M": {},
 }
 TIME_RATIO = 1.03
 

@@ -12,8 +12,8 @@
  * and reported as by tierload, whose head explains the figures; a "page" counts as
  * hot when it is among the heaviest that fit into fast memory.
  *
- * memcached itself decides what else it touches: its hash table and item headers
- * are not in the weights.
+ * A get reads all cache lines of a value: so many accesses it counts for. What else
+ * memcached touches, its hash table and item headers, is not in the weights.
  *
  * Exit: 0 the run ended, 1 it failed, 2 wrong usage, 3 no slow memory here.
  */
@@ -36,6 +36,7 @@
 #define PAGE 4096
 #define MAX_RECORDS (1u << 20)
 #define BATCH_S 0.004
+#define LINE_BYTES 64
 
 struct kv {
 	struct tl_options opt;
@@ -317,7 +318,7 @@ static void *load_main(void *arg)
 			kv->failed++;
 			break;
 		}
-		slot->accesses += batch;
+		slot->accesses += batch * (kv->value_bytes / LINE_BYTES);
 		slot->batches++;
 	}
 	slot->done = true;
