@@ -11,6 +11,7 @@
 #                    has seed n, odd ones start with mode 2, even ones with the policy
 #   --limit N        boot at most N machines now, then report what there is
 #   --fresh          forget the cases that were measured before
+#   --latency-ns "FAST SLOW"  modelled latencies of the tiers (default "100 250")
 #   --no-cost        leave the costs out
 #
 # One machine is booted per case: in it mode 2 and the policy run one after the other, the
@@ -53,11 +54,13 @@ workload()
 	W2M) args=(memcached --records 36000 --rate 3000 --seconds 90); classes=0 ;;
 	*) return 1 ;;
 	esac
+	args+=(--fast-ns "${latency_ns% *}" --slow-ns "${latency_ns#* }")
 	classes_now=$classes
 }
 
 all="W1 W2 W3 W4 W5 W6 W7 W8 W2M"
 build=$top/build kernel='' workloads=$all policies=rank runs=3 limit=-1 fresh=0 cost=1
+latency_ns="100 250"
 
 say()
 {
@@ -75,7 +78,7 @@ while [ $# -gt 0 ]; do
 	-h | --help) sed -n '3,/^set -/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | grep -v '^set '; exit 0 ;;
 	--fresh) fresh=1; shift; continue ;;
 	--no-cost) cost=0; shift; continue ;;
-	--build | --kernel | --workloads | --policies | --runs | --limit)
+	--build | --kernel | --workloads | --policies | --runs | --limit | --latency-ns)
 		[ $# -ge 2 ] || usage "option '$1' needs a value" ;;
 	*) usage "unknown argument '$1'" ;;
 	esac
@@ -86,11 +89,14 @@ while [ $# -gt 0 ]; do
 	--policies) policies=$2 ;;
 	--runs) runs=$2 ;;
 	--limit) limit=$2 ;;
+	--latency-ns) latency_ns=$2 ;;
 	esac
 	shift 2
 done
 [[ $runs =~ ^[1-9][0-9]?$ ]] || usage "--runs takes a number from 1 to 99, not '$runs'"
 [[ $limit =~ ^-?[0-9]+$ ]] || usage "--limit takes a number, not '$limit'"
+[[ $latency_ns =~ ^[0-9]+\ [0-9]+$ ]] ||
+	usage "--latency-ns takes two numbers, fast and slow, not '$latency_ns'"
 [ -n "$kernel" ] || kernel=$(awk '!/^#/ && NF { print $1; exit }' "$top/tests/lab/kernels.list")
 for name in $workloads; do
 	workload "$name" || usage "no workload '$name': $all"

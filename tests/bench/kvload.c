@@ -364,7 +364,8 @@ static int watch(struct kv *kv, struct tl_run *run)
 	return err || kv->failed ? -1 : tl_measure_finish(run);
 }
 
-enum { O_SOCKET = 256, O_PID, O_RECORDS, O_BYTES, O_RATE, O_SECONDS, O_SEED, O_JSON, O_READY, O_WAIT };
+enum { O_SOCKET = 256, O_PID, O_RECORDS, O_BYTES, O_RATE, O_SECONDS, O_SEED, O_JSON, O_READY, O_WAIT,
+	O_FAST_NS, O_SLOW_NS };
 
 static const struct argp_option options[] = {
 	{ "socket", O_SOCKET, "PATH", 0, "memcached's Unix socket", 0 },
@@ -377,6 +378,8 @@ static const struct argp_option options[] = {
 	{ "json", O_JSON, "FILE", 0, "write samples and totals", 0 },
 	{ "ready-file", O_READY, "FILE", 0, "create FILE once all records lie on the slow node", 0 },
 	{ "wait-file", O_WAIT, "FILE", 0, "make no get before FILE exists", 0 },
+	{ "fast-ns", O_FAST_NS, "N", 0, "modelled latency of fast memory (default 100)", 0 },
+	{ "slow-ns", O_SLOW_NS, "N", 0, "modelled latency of slow memory (default 250)", 0 },
 	{ "quiet", 'q', NULL, 0, "no table", 0 },
 	{ 0 }
 };
@@ -406,6 +409,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case O_JSON: kv->opt.json = arg; return 0;
 	case O_READY: kv->ready = arg; return 0;
 	case O_WAIT: kv->wait = arg; return 0;
+	case O_FAST_NS: kv->opt.fast_ns = number(state, arg, 0, 1e9); return 0;
+	case O_SLOW_NS: kv->opt.slow_ns = number(state, arg, 0, 1e9); return 0;
 	case 'q': kv->opt.quiet = true; return 0;
 	case ARGP_KEY_END:
 		if (!kv->socket || !kv->pid)
