@@ -187,12 +187,13 @@ demo: lab-root		## the main job: policies decide real hint faults, side by side 
 	@tests/demo/demo.sh $(O) $(KERNEL)
 
 # WORKLOADS="W1 ..." POLICIES="rank ..." RUNS=3: what; LIMIT=N: at most N boots in this
-# call, the rest in the next; FRESH=1: measure all anew.
+# call, the rest in the next; FRESH=1: measure all anew; LATENCY_NS="100 250": of the tiers.
 bench: lab-root		## policies beside mode 2: W1 to W8, and what a decision costs
 	@scripts/deps.sh bench
 	@tests/bench/bench.sh --build $(abspath $(O)) --kernel $(KERNEL) \
 		$(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(if $(POLICIES),--policies "$(POLICIES)") \
-		$(if $(RUNS),--runs $(RUNS)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(filter 1,$(FRESH)),--fresh)
+		$(if $(RUNS),--runs $(RUNS)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(filter 1,$(FRESH)),--fresh) \
+		$(if $(LATENCY_NS),--latency-ns "$(LATENCY_NS)")
 
 test: lab-root		## unit tests, verifier ring, guest tests
 	@$(MAKE) unit

@@ -103,7 +103,7 @@ static int open_one(struct tier_ctx *ctx, struct result *r, const char *spec)
 	for (int i = 0; i < NR_STREAMS; i++) {
 		struct rb_stream stream = { .pages = 65536, .processes = 16, .nodes = 2,
 					    .hot_percent = streams[i].hot_percent,
-					    .faults_per_ms = 20 };
+					    .faults_per_ms = 20, .room_pages = 8192 };
 
 		r->policy[i] = rb_open(ctx, spec, &stream, 1ULL << 34, 1U << 21);
 		/* the first seconds of a policy are not its life */

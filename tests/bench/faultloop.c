@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * faultloop [PAGES [ROUNDS]]: what one hint fault on the slow tier costs.
+ * faultloop [PAGES [ROUNDS [SKIP]]]: what one hint fault on the slow tier costs.
  *
  * Puts PAGES (a prime by default) on the nodes without CPUs, lets the NUMA scanner
  * mark them all, and then reads one byte of each with the time stamp counter around
@@ -12,11 +12,13 @@
  * instruction are measured first and must be 1 there; elsewhere --any-clock prints
  * ticks of whatever the machine has.
  *
- * Prints one line: faults=N min=N p10=N median=N p90=N (instructions a fault, the
- * bare read taken off).
+ * Prints one line: faults=N min=N p10=N median=N p90=N promoted=N promoted_median=N
+ * (instructions a fault, the bare read taken off; all but the last two are of the faults
+ * that left their page where it was; without any, the figures are 0).
  */
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,44 +132,126 @@ static void await_scan(long pages)
 	}
 }
 
-/* One round over all pages; appends the cost of those reads that faulted. */
-static long round_of(volatile char *area, long pages, long page_size, uint64_t *cost)
+/* What the faults cost that ended one way. */
+struct costs {
+	uint64_t *of;
+	long nr;
+};
+
+static uint64_t rank_of(const struct costs *c, long num, long den)
+{
+	return c->nr ? c->of[c->nr * num / den] : 0;
+}
+
+struct area {
+	volatile char *at;
+	long pages;
+	long page_size;
+	int slow_node;
+	void **page;		/* for move_pages() */
+	int *node;
+	int *status;
+};
+
+static void move_pages(struct area *area, const int *nodes)
+{
+	if (syscall(SYS_move_pages, 0, area->pages, area->page, nodes, area->status, MPOL_MF_MOVE) < 0)
+		die("move_pages");
+}
+
+/* One round over all pages; tick[i] becomes what page i's fault cost, 0: it took none. */
+static void round_of(struct area *area, uint64_t *tick)
 {
 	uint64_t bare = UINT64_MAX, start, ticks;
-	long i, n = 0;
+	long i;
 
 	for (i = 0; i < 100; i++) {
 		start = __rdtsc();
-		(void)cost[0];
+		(void)((volatile uint64_t *)tick)[0];
 		ticks = __rdtsc() - start;
 		if (ticks < bare)
 			bare = ticks;
 	}
-	for (i = 0; i < pages; i++) {
+	for (i = 0; i < area->pages; i++) {
 		start = __rdtsc();
-		(void)area[i * page_size];
+		(void)area->at[i * area->page_size];
 		ticks = __rdtsc() - start;
-		if (ticks >= FAULT_TICKS)
-			cost[n++] = ticks - bare;
+		tick[i] = ticks >= FAULT_TICKS ? ticks - bare : 0;
 	}
-	return n;
+}
+
+/* Sort a round's faults by where their pages are now; all pages go back. */
+static void sort_out(struct area *area, const uint64_t *tick, struct costs *refused,
+		     struct costs *promoted)
+{
+	bool back = false;
+
+	move_pages(area, NULL);
+	for (long i = 0; i < area->pages; i++) {
+		struct costs *c = area->status[i] == area->slow_node ? refused : promoted;
+
+		back |= c == promoted;
+		if (tick[i])
+			c->of[c->nr++] = tick[i];
+	}
+	if (back)
+		move_pages(area, area->node);
+}
+
+static void *locked(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (at == MAP_FAILED)
+		die("mmap");
+	return at;
+}
+
+static struct area area_on(unsigned long slow_nodes, long pages)
+{
+	struct area a = {
+		.pages = pages,
+		.page_size = sysconf(_SC_PAGESIZE),
+		.slow_node = __builtin_ctzl(slow_nodes),
+		.page = locked(pages * sizeof(*a.page)),
+		.node = locked(pages * sizeof(*a.node)),
+		.status = locked(pages * sizeof(*a.status)),
+	};
+
+	a.at = mmap(NULL, pages * a.page_size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (a.at == MAP_FAILED)
+		die("mmap");
+	madvise((void *)a.at, pages * a.page_size, MADV_NOHUGEPAGE);
+	bind_memory(MPOL_BIND, 1ul << a.slow_node);
+	for (long i = 0; i < pages; i++) {
+		a.at[i * a.page_size] = 1;
+		a.page[i] = (void *)(a.at + i * a.page_size);
+		a.node[i] = a.slow_node;
+	}
+	bind_memory(MPOL_DEFAULT, 0);
+	return a;
 }
 
 int main(int argc, char **argv)
 {
-	long page_size = sysconf(_SC_PAGESIZE), pages, rounds, n = 0, i;
 	int any_clock = argc > 1 && !strcmp(argv[1], "--any-clock");
+	struct costs refused = {}, promoted = {};
+	long pages, rounds, skip;
 	unsigned long slow;
-	uint64_t *cost;
+	struct area area;
+	uint64_t *tick;
 	double ratio;
-	char *area;
 
 	argc -= any_clock;
 	argv += any_clock;
 	pages = argc > 1 ? strtol(argv[1], NULL, 10) : DEFAULT_PAGES;
 	rounds = argc > 2 ? strtol(argv[2], NULL, 10) : DEFAULT_ROUNDS;
-	if (argc > 3 || pages < 1 || rounds < 1 || pages > 1 << 20 || rounds > 1000) {
-		fprintf(stderr, "usage: faultloop [--any-clock] [PAGES [ROUNDS]]\n");
+	skip = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
+	if (argc > 4 || pages < 1 || rounds < 1 || skip < 0 || pages > 1 << 20 || rounds > 1000 ||
+	    skip > 1000) {
+		fprintf(stderr, "usage: faultloop [--any-clock] [PAGES [ROUNDS [SKIP]]]\n");
 		return 2;
 	}
 	ratio = ticks_per_instruction();
@@ -182,32 +266,31 @@ int main(int argc, char **argv)
 		return 1;
 	}
 
-	/* Its own data are touched before, on the fast tier, and locked: no fault but ours. */
-	cost = mmap(NULL, pages * rounds * sizeof(*cost), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	area = mmap(NULL, pages * page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		    -1, 0);
-	if (cost == MAP_FAILED || area == MAP_FAILED)
-		die("mmap");
-	madvise(area, pages * page_size, MADV_NOHUGEPAGE);
-	bind_memory(MPOL_BIND, slow);
-	for (i = 0; i < pages; i++)
-		area[i * page_size] = 1;
-	bind_memory(MPOL_DEFAULT, 0);
-
-	for (i = 0; i < rounds; i++) {
+	/* Its own data are touched before, on the fast tier: no fault but ours. */
+	refused.of = locked(pages * rounds * sizeof(*refused.of));
+	promoted.of = locked(pages * rounds * sizeof(*promoted.of));
+	tick = locked(pages * sizeof(*tick));
+	area = area_on(slow, pages);
+	for (long i = -skip; i < rounds; i++) {
 		await_scan(pages);
 		/* The scanner marks our other memory too: take those faults first. */
-		memset(cost + n, 0, pages * sizeof(*cost));
-		n += round_of(area, pages, page_size, cost + n);
+		memset(tick, 0, pages * sizeof(*tick));
+		round_of(&area, tick);
+		sort_out(&area, tick, &refused, &promoted);
+		if (i < 0)
+			refused.nr = promoted.nr = 0;
 	}
-	if (!n) {
+	if (!refused.nr && !promoted.nr) {
 		fprintf(stderr, "faultloop: no read took a hint fault\n");
 		return 1;
 	}
-	qsort(cost, n, sizeof(*cost), by_size);
-	printf("faults=%ld min=%llu p10=%llu median=%llu p90=%llu\n", n,
-	       (unsigned long long)cost[0], (unsigned long long)cost[n / 10],
-	       (unsigned long long)cost[n / 2], (unsigned long long)cost[n * 9 / 10]);
+	qsort(refused.of, refused.nr, sizeof(*refused.of), by_size);
+	qsort(promoted.of, promoted.nr, sizeof(*promoted.of), by_size);
+	printf("faults=%ld min=%llu p10=%llu median=%llu p90=%llu promoted=%ld promoted_median=%llu\n",
+	       refused.nr, (unsigned long long)rank_of(&refused, 0, 1),
+	       (unsigned long long)rank_of(&refused, 1, 10),
+	       (unsigned long long)rank_of(&refused, 1, 2),
+	       (unsigned long long)rank_of(&refused, 9, 10), promoted.nr,
+	       (unsigned long long)rank_of(&promoted, 1, 2));
 	return 0;
 }

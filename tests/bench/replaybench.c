@@ -17,9 +17,10 @@
 #define HOT_MS		40
 #define COLD_MS		8000
 #define UP		(1U << 20)	/* flags of pages that are up */
-#define UP_MAX		(1U << 17)
+#define SCAN_PAGES_PER_MS 64		/* the kernel's most: 256 MiB a second and process */
 #define DRAWS		4096
 #define GIB		(1ULL << 30)
+#define VM_FLAGS	0x23		/* readable, writable, private */
 
 static float wait_of[DRAWS];		/* exponentially distributed, mean 1 */
 
@@ -40,7 +41,7 @@ static int stream_start(struct rb_stream *s)
 	s->seed = 88172645463325252ULL;
 	s->now_ms = 1000000;
 	s->up = calloc(UP, sizeof(*s->up));
-	s->order = calloc(UP_MAX, sizeof(*s->order));
+	s->order = calloc(s->room_pages + 1, sizeof(*s->order));
 	return s->up && s->order ? 0 : -ENOMEM;
 }
 
@@ -168,6 +169,30 @@ void rb_close(struct rb_policy *p)
 
 /* ---- faults ---- */
 
+void rb_locate(const struct rb_stream *s, uint64_t page, struct tier_fault *f)
+{
+	f->flags |= TIER_FAULT_ADDR;
+	f->mm_id = 0xffff888000000000ULL + page % s->processes * 1024;
+	f->addr = 0x7f0000000000ULL + page / s->processes * 4096;
+	f->vm_start = f->addr & ~(GIB - 1);
+	f->vm_end = f->vm_start + GIB;
+	f->vm_flags = VM_FLAGS;
+}
+
+/*
+ * Only what was scanned faults, and the scanner is slow: at a time all of a process's
+ * faults are in a window that moves through its memory, a sixteenth of it hot.
+ */
+static uint64_t in_window(struct rb_stream *s, bool hot)
+{
+	uint64_t process = draw(s) % s->processes, each = s->pages / s->processes + 1;
+	uint64_t window = s->window_pages < each ? s->window_pages : each;
+	uint64_t at = draw(s) % (hot ? window / 16 + 1 : window);
+
+	at = (at + (uint64_t)s->now_ms * SCAN_PAGES_PER_MS / window * window) % each;
+	return (at * s->processes + process) % s->pages;
+}
+
 static void fill(struct rb_policy *p, struct tier_fault *f, bool *hot)
 {
 	struct rb_stream *s = &p->stream;
@@ -176,8 +201,9 @@ static void fill(struct rb_policy *p, struct tier_fault *f, bool *hot)
 
 	do {
 		*hot = draw(s) % 100 < s->hot_percent;
-		page = *hot ? draw(s) % hot_pages : draw(s) % s->pages;
-	} while (s->up[page % UP] && ++tries < 16);
+		page = s->window_pages ? in_window(s, *hot) :
+		       *hot ? draw(s) % hot_pages : draw(s) % s->pages;
+	} while (s->room_pages && s->up[page % UP] && ++tries < 16);
 	if (++s->tick >= s->faults_per_ms) {
 		s->tick = 0;
 		s->now_ms++;
@@ -191,14 +217,8 @@ static void fill(struct rb_policy *p, struct tier_fault *f, bool *hot)
 	f->src_nid = s->nodes / 2 + page % (s->nodes - s->nodes / 2);
 	f->pid = f->tgid = 1000 + page % s->processes;
 	f->pfn = (1ULL << 24) + page;
-	if (needs & TIER_NEED_ADDR) {
-		f->flags |= TIER_FAULT_ADDR;
-		f->mm_id = 0xffff888000000000ULL + page % s->processes * 1024;
-		f->addr = 0x7f0000000000ULL + page / s->processes * 4096;
-		f->vm_start = f->addr & ~(GIB - 1);
-		f->vm_end = f->vm_start + GIB;
-		f->vm_flags = 0x23;	/* readable, writable, private */
-	}
+	if (needs & TIER_NEED_ADDR)
+		rb_locate(s, page, f);
 	if (needs & TIER_NEED_ROOM)
 		f->flags |= TIER_FAULT_ROOM_KNOWN;
 	if (needs & TIER_NEED_SHARED)
@@ -211,16 +231,16 @@ static void fill(struct rb_policy *p, struct tier_fault *f, bool *hot)
 
 static void promote(struct rb_stream *s, uint64_t page)
 {
-	uint32_t at = page % UP, room = s->pages / 8 < UP_MAX ? s->pages / 8 : UP_MAX;
+	uint32_t at = page % UP;
 
-	if (s->up[at] || !room)
+	if (s->up[at] || !s->room_pages)
 		return;
-	if (s->nr_up == room) {	/* the oldest comes down */
+	if (s->nr_up == s->room_pages) {	/* the oldest comes down */
 		s->up[s->order[s->oldest]] = 0;
-		s->oldest = (s->oldest + 1) % UP_MAX;
+		s->oldest = (s->oldest + 1) % s->room_pages;
 		s->nr_up--;
 	}
-	s->order[(s->oldest + s->nr_up++) % UP_MAX] = at;
+	s->order[(s->oldest + s->nr_up++) % s->room_pages] = at;
 	s->up[at] = 1;
 }
 
@@ -232,14 +252,25 @@ static long lost_cpu(void)
 	return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/* One call; ns of the whole, or a negative errno after a message. */
+int64_t rb_replay(struct rb_policy *p, unsigned int nr)
+{
+	struct tier_replay run = { .nr = nr, .repeat = 1 };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &run, .ctx_size_in = sizeof(run));
+	int err = bpf_prog_test_run_opts(bpf_program__fd(p->replay), &opts);
+
+	if (!err)
+		err = (int)opts.retval;
+	if (!err)
+		return run.elapsed_ns;
+	fprintf(stderr, "run %s: %s\n", p->label, strerror(abs(err)));
+	return -abs(err);
+}
+
 static int64_t call(struct rb_policy *p, bool *disturbed)
 {
-	struct tier_replay run = { .nr = RB_FAULTS, .repeat = 1 };
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &run, .ctx_size_in = sizeof(run));
+	int64_t ns;
 	long before;
 	bool hot;
-	int err;
 
 	for (uint32_t i = 0; i < RB_FAULTS; i++) {
 		fill(p, &p->entry[i].fault, &hot);
@@ -247,14 +278,10 @@ static int64_t call(struct rb_policy *p, bool *disturbed)
 	}
 	p->stream.call++;
 	before = lost_cpu();
-	err = bpf_prog_test_run_opts(bpf_program__fd(p->replay), &opts);
+	ns = rb_replay(p, RB_FAULTS);
 	*disturbed = lost_cpu() != before;
-	if (!err)
-		err = (int)opts.retval;
-	if (err) {
-		fprintf(stderr, "run %s: %s\n", p->label, strerror(abs(err)));
-		return -abs(err);
-	}
+	if (ns < 0)
+		return ns;
 	for (uint32_t i = 0; i < RB_FAULTS; i++) {
 		if (tier_decision_verdict(p->entry[i].decision) != TIER_VERDICT_PROMOTE)
 			continue;
@@ -262,7 +289,7 @@ static int64_t call(struct rb_policy *p, bool *disturbed)
 		promote(&p->stream, p->entry[i].fault.pfn - (1ULL << 24));
 	}
 	p->faults += RB_FAULTS;
-	return run.elapsed_ns;
+	return ns;
 }
 
 double rb_sample(struct rb_policy *p, unsigned int calls)
@@ -302,14 +329,17 @@ static uint64_t locked_bytes(int fd)
 	return bytes;
 }
 
-uint64_t rb_map_bytes(struct bpf_object *obj, uint64_t *per_cpu_bytes)
+uint64_t rb_map_bytes(const struct bpf_object *obj, const struct bpf_object *but,
+		      uint64_t *per_cpu_bytes)
 {
 	struct bpf_map *map;
 	uint64_t sum = 0;
 
-	*per_cpu_bytes = 0;
 	bpf_object__for_each_map(map, obj) {
-		if (bpf_map__fd(map) < 0 || !strncmp(bpf_map__name(map), "tier_replay_", 12))
+		const char *name = bpf_map__name(map);
+
+		if (bpf_map__fd(map) < 0 || !strncmp(name, "tier_replay_", 12) ||
+		    (but && bpf_object__find_map_by_name(but, name)))
 			continue;
 		sum += locked_bytes(bpf_map__fd(map));
 		if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY)

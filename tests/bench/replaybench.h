@@ -21,12 +21,16 @@ struct rb_stream {
 	uint32_t nodes;			/* the lower half is the top tier; at least 2 */
 	uint32_t hot_percent;		/* of the faults */
 	uint32_t faults_per_ms;
+	/* a process faults within so many pages at a time, those scanned lately; 0: in all */
+	uint64_t window_pages;
+	/* promoted pages that may be up, and fault no more; 0: promotions change nothing */
+	uint32_t room_pages;
 	/* state */
 	uint64_t seed;
 	uint32_t now_ms;
 	uint32_t call;
 	uint32_t tick;
-	uint8_t *up;			/* promoted pages fault no more, by page % RB_UP */
+	uint8_t *up;			/* by page, modulo */
 	uint32_t *order;		/* of promotion: the oldest come down again */
 	uint32_t oldest, nr_up;
 };
@@ -56,8 +60,19 @@ void rb_close(struct rb_policy *p);
  */
 double rb_sample(struct rb_policy *p, unsigned int calls);
 
-/* Kernel memory of the policy's maps, without those of the replay; also by fdinfo's name. */
-uint64_t rb_map_bytes(struct bpf_object *obj, uint64_t *per_cpu_bytes);
+/* Run the first nr of the faults in p->entry; ns of all, negative after a message. */
+int64_t rb_replay(struct rb_policy *p, unsigned int nr);
+
+/* Where a page of the stream lies: its process and address. */
+void rb_locate(const struct rb_stream *s, uint64_t page, struct tier_fault *f);
+
+/*
+ * Kernel memory of an object's maps, by their fdinfo, without those of the replay and
+ * those that @but (may be NULL) has under the same name. Adds to @per_cpu_bytes what of
+ * it there is once a CPU, for one of them.
+ */
+uint64_t rb_map_bytes(const struct bpf_object *obj, const struct bpf_object *but,
+		      uint64_t *per_cpu_bytes);
 
 /* Say what is wrong and how to mend it, if this machine cannot run BPF programs for us. */
 bool rb_usable(struct tier_ctx *ctx);
