@@ -42,10 +42,10 @@ GUEST_BIN := $(patsubst %.c,$(O)/%,$(filter-out %.bpf.c,$(wildcard tests/guest/*
 GUEST_BPF := $(patsubst %.c,$(O)/%.o,$(wildcard tests/guest/*.bpf.c))
 TIERLOAD_SRC := $(wildcard tests/bench/tierload*.c)
 # Native benches: what a decision costs on this machine, without tiers.
-NATIVE_BENCH := decision_cost
+NATIVE_BENCH := decision_cost scale
 BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
 	$(patsubst %.c,$(O)/%,$(filter-out $(TIERLOAD_SRC) %.bpf.c \
-		$(patsubst %,tests/bench/%.c,replaybench $(NATIVE_BENCH)),$(wildcard tests/bench/*.c))) \
+		$(patsubst %,tests/bench/%.c,replaybench scale_evict $(NATIVE_BENCH)),$(wildcard tests/bench/*.c))) \
 	$(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(O)/tests/bench/empty.bpf.o
 
 .PHONY: all user bpf kmod unit testbins help deps deps-lab demo test bench lab lab-root \
@@ -134,6 +134,8 @@ $(O)/bench/%: tests/bench/%.c tests/bench/replaybench.c $(O)/user/libtier.a test
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -o $@ $(filter-out %.h,$^) $(USER_LIBS) -lm
 
+$(O)/bench/scale: tests/bench/scale_evict.c tests/bench/scale.h
+
 $(O)/tests/bench/kvload: tests/bench/kvload.c $(TIERLOAD_LIB)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
@@ -202,7 +204,8 @@ test: lab-root		## unit tests, verifier ring, guest tests
 # ---- install ----
 
 # Made by tierctl itself from its command tables, so that they cannot disagree.
-GENERATED_DOCS := share/man/man8/tierctl.8 share/bash-completion/completions/tierctl \
+GENERATED_DOCS := share/man/man8/tierctl.8 share/man/man5/tierctl.conf.5 \
+	share/man/man7/tierctl-counters.7 share/bash-completion/completions/tierctl \
 	share/zsh/site-functions/_tierctl
 
 install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
@@ -212,6 +215,9 @@ install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
 	$(Q)install -m 644 vmlinux.h $(wildcard include/tier/*) $(DESTDIR)$(PREFIX)/include/tier/
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,$(dir $(GENERATED_DOCS)) lib/systemd/system)
 	$(Q)$(O)/user/tierctl help --man >$(DESTDIR)$(PREFIX)/share/man/man8/tierctl.8
+	$(Q)for page in tierctl.conf.5 tierctl-counters.7; do \
+		$(O)/user/tierctl help --man --page $$page \
+			>$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$page || exit 1; done
 	$(Q)$(O)/user/tierctl completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tierctl
 	$(Q)$(O)/user/tierctl completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tierctl
 	$(Q)sed 's|@SBINDIR@|$(PREFIX)/sbin|' systemd/tierctl.service.in \

@@ -56,6 +56,7 @@ measure()
 	low=${line#*min=}
 	low=${low%% *}
 	high=${line#*p90=}
+	high=${high%% *}
 	n=${line#faults=}
 	n=${n%% *}
 	[ -n "$base" ] || base=$figure
