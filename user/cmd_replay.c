@@ -61,8 +61,11 @@ static const char *put(struct tier_fault *fault, const char *key, struct json_ob
 			if (!json_object_is_type(value, json_type_boolean))
 				return "must be true or false";
 			fault->flags |= keys[i].known;
+			/* the line before may have said the opposite */
 			if (json_object_get_boolean(value))
 				fault->flags |= keys[i].flag;
+			else
+				fault->flags &= ~keys[i].flag;
 			return NULL;
 		}
 		if (!json_object_is_type(value, json_type_int) || number < 0 ||
@@ -108,7 +111,8 @@ static int take_line(struct tierctl *t, struct replay *r, const char *from, unsi
 			wrong = put(&entry->fault, key, value);
 		}
 		if (wrong) {
-			int code = failure(t, TIER_CLASS_USAGE, "'tierctl help replay' lists the fields.",
+			int code = failure(t, TIER_CLASS_USAGE,
+					   "'tierctl help replay' lists fields and decisions.",
 					   "%s line %u: '%s' %s", from, line, key, wrong);
 
 			json_object_put(root);
@@ -244,7 +248,12 @@ const struct command cmd_replay = {
 	"tgid, now_ns, pfn, addr, mm_id, vm_start, vm_end, vm_flags. True or false: room, shared, allowed, "
 	"file. What a line leaves out is as in the line before; the first starts from one page, from node 1 "
 	"to node 0, all else 0. 'expect' names the decision that should come out: if another one does, the "
-	"command fails with 1. Empty lines and lines that begin with # are passed over.",
+	"command fails with 1. Empty lines and lines that begin with # are passed over.\n\n"
+	"Decisions:"
+#define TIER_DECISION(id, verdict, sym, name, cause) " " name
+#include <tier/decisions.def>
+#undef TIER_DECISION
+	".",
 	.examples = "  tierctl replay fixed faults.json --set hot_threshold_ms=300\n"
 	"  echo '{\"latency_ms\":100,\"expect\":\"hot\"}' | tierctl replay ./mine.bpf.o\n",
 	.opts = opts,

@@ -92,25 +92,18 @@ int tier_replay(struct tier_ctx *ctx, const char *policy, const struct tier_sett
 			env.nr_nodes = nid + 1;
 	}
 
-	tier_libbpf_begin(ctx);
 	err = tier_object_open(ctx, policy, &object);
-	if (err) {
-		tier_libbpf_end(ctx);
+	if (err)
 		return err;
-	}
 	err = tier_object_prepare(ctx, &object, &env, settings, nr_settings, false);
 	if (!err)
 		err = tier_set_rodata(object.obj, "tier_stamp_wrap_ms", stamp_wrap_ms);
 	if (!err)
 		err = only_replay(ctx, &object, nr, &replay);
-	if (!err) {
-		err = bpf_object__load(object.obj);
-		if (err)
-			tier_load_failed(ctx, err, object.path, object.log);
-	}
+	if (!err)
+		err = tier_object_load(ctx, &object);
 	if (!err)
 		err = run(ctx, &object, replay, entries, nr, elapsed_ns);
 	tier_object_close(&object);
-	tier_libbpf_end(ctx);
 	return err;
 }
