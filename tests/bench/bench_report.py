@@ -151,7 +151,7 @@ def read_cost(folder):
     def add(name, values):
         cost.setdefault(name, {"policy": name, "insn_per_refused_fault": None,
                                "insn_per_promoted_fault": None,
-                               "ns_per_decision": None}).update(values)
+                               "ns_per_decision": None, "ns_over_empty": None}).update(values)
 
     def rows(name):
         try:
@@ -168,7 +168,7 @@ def read_cost(folder):
             {k: row[k] for k in ("insn_per_refused_fault", "insn_per_promoted_fault") if k in row})
     for row in rows("decision_cost.json"):
         if "ns_per_decision" in row:
-            add(row["policy"], {"ns_per_decision": row["ns_per_decision"]})
+            add(row["policy"], {k: row.get(k) for k in ("ns_per_decision", "ns_over_empty")})
     return list(cost.values()), notes
 
 
@@ -274,9 +274,10 @@ def cost_table(cost, markdown):
         return "not measured" if value is None else f"{value:.0f}"
 
     return table(["case", "instructions, refused fault", "instructions, promoted fault",
-                  "ns per decision"],
+                  "ns per decision", "above an empty program"],
                  [[c["policy"], cell(c["insn_per_refused_fault"]),
-                   cell(c["insn_per_promoted_fault"]), cell(c["ns_per_decision"])] for c in cost],
+                   cell(c["insn_per_promoted_fault"]), cell(c["ns_per_decision"]),
+                   cell(c["ns_over_empty"])] for c in cost],
                  markdown)
 
 
