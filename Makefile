@@ -204,7 +204,8 @@ test: lab-root		## unit tests, verifier ring, guest tests
 # ---- install ----
 
 # Made by tierctl itself from its command tables, so that they cannot disagree.
-GENERATED_DOCS := share/man/man8/tierctl.8 share/bash-completion/completions/tierctl \
+GENERATED_DOCS := share/man/man8/tierctl.8 share/man/man5/tierctl.conf.5 \
+	share/man/man7/tierctl-counters.7 share/bash-completion/completions/tierctl \
 	share/zsh/site-functions/_tierctl
 
 install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
@@ -214,6 +215,9 @@ install: all		## into DESTDIR/PREFIX (and the module, if built for KREL)
 	$(Q)install -m 644 vmlinux.h $(wildcard include/tier/*) $(DESTDIR)$(PREFIX)/include/tier/
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,$(dir $(GENERATED_DOCS)) lib/systemd/system)
 	$(Q)$(O)/user/tierctl help --man >$(DESTDIR)$(PREFIX)/share/man/man8/tierctl.8
+	$(Q)for page in tierctl.conf.5 tierctl-counters.7; do \
+		$(O)/user/tierctl help --man --page $$page \
+			>$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$page || exit 1; done
 	$(Q)$(O)/user/tierctl completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tierctl
 	$(Q)$(O)/user/tierctl completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tierctl
 	$(Q)sed 's|@SBINDIR@|$(PREFIX)/sbin|' systemd/tierctl.service.in \

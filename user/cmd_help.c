@@ -4,10 +4,14 @@
 
 #include "tierctl.h"
 
-enum { MAN, COUNTERS };
+enum { MAN, PAGE, COUNTERS };
+
+static const char *const pages[] = { "tierctl.8", "tierctl.conf.5", "tierctl-counters.7", NULL };
+enum { PAGE_COMMANDS, PAGE_CONF, PAGE_COUNTERS };
 
 static const struct opt opts[] = {
 	[MAN] = { "man", 0, OPT_FLAG, NULL, "print the man page (roff)", 0, 0, NULL },
+	[PAGE] = { "page", 0, OPT_CHOICE, "NAME", "with --man: another page", 0, 0, pages },
 	[COUNTERS] = { "counters", 0, OPT_FLAG, NULL, "print what each counter means (Markdown)", 0, 0,
 		NULL },
 	{ 0 },
@@ -56,14 +60,20 @@ static int run(struct tierctl *t, const struct args *args)
 	struct opts_error error;
 
 	if ((args->opt[MAN].given || args->opt[COUNTERS].given) && args->nr_words)
-		return failure(t, TIER_CLASS_USAGE, "", "--%s takes no command: there is one page",
+		return failure(t, TIER_CLASS_USAGE, "", "--%s takes no command",
 			       args->opt[MAN].given ? "man" : "counters");
 	if (args->nr_words) {
 		cmd = opts_command(tierctl_commands, args->words[0], &error);
 		if (!cmd)
 			return failure(t, TIER_CLASS_USAGE, error.hint, "%s", error.message);
 	}
-	if (args->opt[MAN].given)
+	if (args->opt[PAGE].given && !args->opt[MAN].given)
+		return failure(t, TIER_CLASS_USAGE, "Add --man.", "--page needs --man");
+	if (args->opt[MAN].given && args->opt[PAGE].number == PAGE_CONF)
+		help_man_conf(stdout);
+	else if (args->opt[MAN].given && args->opt[PAGE].number == PAGE_COUNTERS)
+		help_man_counters(stdout);
+	else if (args->opt[MAN].given)
 		help_man(stdout, tierctl_commands);
 	else if (args->opt[COUNTERS].given)
 		help_counters(stdout);

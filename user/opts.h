@@ -125,10 +125,13 @@ int opts_number(const char *what, const char *text, __u64 min, __u64 max, __u64 
 int opts_duration(const char *what, const char *text, __u64 min_ms, __u64 max_ms, __u64 *ms,
 		  struct opts_error *error);
 
-/* ---- help.c, completion.c: everything that is printed from the tables ---- */
+/* ---- help.c, man.c, completion.c: everything that is printed from the tables ---- */
 void help_overview(FILE *to, const struct command *const *commands);
 void help_command(FILE *to, const struct command *cmd);
-void help_man(FILE *to, const struct command *const *commands);
+void help_choices(const struct opt *o, char *buf, size_t size);	/* " (one of a, b)" or "" */
+void help_man(FILE *to, const struct command *const *commands);	/* tierctl(8) */
+void help_man_conf(FILE *to);		/* tierctl.conf(5) */
+void help_man_counters(FILE *to);	/* tierctl-counters(7) */
 void help_counters(FILE *to);	/* counters.c */
 void help_completion_bash(FILE *to, const struct command *const *commands);
 void help_completion_zsh(FILE *to, const struct command *const *commands);
