@@ -40,7 +40,7 @@ BPF_OBJ	:= $(patsubst bpf/%.c,$(O)/bpf/%.o,$(wildcard bpf/*.bpf.c))
 UNIT	:= $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c))
 GUEST_BIN := $(patsubst %.c,$(O)/%,$(filter-out %.bpf.c,$(wildcard tests/guest/*.c)))
 GUEST_BPF := $(patsubst %.c,$(O)/%.o,$(wildcard tests/guest/*.bpf.c))
-TIERLOAD_SRC := $(wildcard tests/bench/tierload*.c)
+TIERLOAD_SRC := $(wildcard tests/bench/tierload*.c) tests/bench/parse.c
 # Native benches: what a decision costs on this machine, without tiers.
 NATIVE_BENCH := decision_cost scale
 BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
@@ -110,7 +110,7 @@ testbins: $(GUEST_BIN) $(GUEST_BPF) $(BENCH_BIN)
 UNIT_OBJ := $(filter-out $(O)/user/main.o,$(TIERCTL_OBJ)) $(O)/user/libtier.a
 TIERLOAD_LIB := $(patsubst %.c,$(O)/%.o,$(filter-out tests/bench/tierload.c,$(TIERLOAD_SRC)))
 
-$(O)/tests/bench/tierload%.o: tests/bench/tierload%.c
+$(TIERLOAD_LIB): $(O)/tests/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -pthread -MMD -MP -c -o $@ $<
 
@@ -124,7 +124,7 @@ $(O)/tests/unit/%: tests/unit/%.c $(UNIT_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(UNIT_OBJ) -lcmocka $(USER_LIBS) -lm
 
-$(O)/tests/bench/tierload: $(TIERLOAD_SRC) $(wildcard tests/bench/tierload*.h)
+$(O)/tests/bench/tierload: $(TIERLOAD_SRC) $(wildcard tests/bench/tierload*.h) tests/bench/parse.h
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -pthread -o $@ $(TIERLOAD_SRC) -ljson-c -lm
@@ -141,8 +141,8 @@ $(O)/tests/bench/kvload: tests/bench/kvload.c $(TIERLOAD_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -pthread -o $@ $^ -ljson-c -lm
 
-TIERSIM_SRC := $(wildcard tests/bench/tiersim/*.c) tests/bench/tierload_dist.c
-$(O)/tests/bench/tiersim/tiersim: $(TIERSIM_SRC) $(wildcard tests/bench/tiersim/*.h include/tier/*) tests/bench/tierload_dist.h
+TIERSIM_SRC := $(wildcard tests/bench/tiersim/*.c) tests/bench/tierload_dist.c tests/bench/parse.c
+$(O)/tests/bench/tiersim/tiersim: $(TIERSIM_SRC) $(wildcard tests/bench/tiersim/*.h include/tier/*) tests/bench/tierload_dist.h tests/bench/parse.h
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) -o $@ $(TIERSIM_SRC) -lbpf -ljson-c -lm

@@ -17,6 +17,7 @@
  *
  * Exit: 0 the run ended, 1 it failed, 2 wrong usage, 3 no slow memory here.
  */
+#include "parse.h"
 #include "tierload.h"
 
 #include <argp.h>
@@ -384,33 +385,23 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static double number(struct argp_state *state, const char *arg, double min, double max)
-{
-	char *end;
-	double x = strtod(arg, &end);
-
-	if (end == arg || *end || !(x >= min && x <= max))
-		argp_error(state, "%s is not a number from %g to %g", arg, min, max);
-	return x;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct kv *kv = state->input;
 
 	switch (key) {
 	case O_SOCKET: kv->socket = arg; return 0;
-	case O_PID: kv->pid = number(state, arg, 1, 1 << 22); return 0;
-	case O_RECORDS: kv->records = number(state, arg, 1, MAX_RECORDS); return 0;
-	case O_BYTES: kv->value_bytes = number(state, arg, 64, 65536); return 0;
-	case O_RATE: kv->opt.rate = number(state, arg, 1, 1e6); return 0;
-	case O_SECONDS: kv->opt.seconds = number(state, arg, 1, 1e6); return 0;
-	case O_SEED: kv->opt.seed = number(state, arg, 0, 9007199254740992.0); return 0;
+	case O_PID: kv->pid = parse_number(state, "--pid", arg, 1, 1 << 22); return 0;
+	case O_RECORDS: kv->records = parse_number(state, "--records", arg, 1, MAX_RECORDS); return 0;
+	case O_BYTES: kv->value_bytes = parse_number(state, "--value-bytes", arg, 64, 65536); return 0;
+	case O_RATE: kv->opt.rate = parse_number(state, "--rate", arg, 1, 1e6); return 0;
+	case O_SECONDS: kv->opt.seconds = parse_number(state, "--seconds", arg, 1, 1e6); return 0;
+	case O_SEED: kv->opt.seed = parse_number(state, "--seed", arg, 0, 9007199254740992.0); return 0;
 	case O_JSON: kv->opt.json = arg; return 0;
 	case O_READY: kv->ready = arg; return 0;
 	case O_WAIT: kv->wait = arg; return 0;
-	case O_FAST_NS: kv->opt.fast_ns = number(state, arg, 0, 1e9); return 0;
-	case O_SLOW_NS: kv->opt.slow_ns = number(state, arg, 0, 1e9); return 0;
+	case O_FAST_NS: kv->opt.fast_ns = parse_number(state, "--fast-ns", arg, 0, 1e9); return 0;
+	case O_SLOW_NS: kv->opt.slow_ns = parse_number(state, "--slow-ns", arg, 0, 1e9); return 0;
 	case 'q': kv->opt.quiet = true; return 0;
 	case ARGP_KEY_END:
 		if (!kv->socket || !kv->pid)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Command line of tierload. */
+#include "parse.h"
 #include "tierload.h"
 
 #include <argp.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,27 +75,6 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static double number(struct argp_state *state, const char *what, const char *arg, double min,
-		     double max)
-{
-	char *end;
-	double x = strtod(arg, &end);
-
-	if (end == arg || *end || !(x >= min && x <= max))
-		argp_error(state, "%s: %s is not a number from %g to %g", what, arg, min, max);
-	return x;
-}
-
-static uint64_t whole(struct argp_state *state, const char *what, const char *arg, double min,
-		      double max)
-{
-	double x = number(state, what, arg, min, max);
-
-	if (x != floor(x))
-		argp_error(state, "%s: %s is not a whole number", what, arg);
-	return (uint64_t)x;
-}
-
 /* Index of @arg in the words, which end with NULL. */
 static int choice(struct argp_state *state, const char *what, const char *arg,
 		  const char *const *words)
@@ -134,41 +113,41 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case O_MIB:
-		opt->pages = whole(state, "--mib", arg, 1, 1 << 20) *
+		opt->pages = parse_whole(state, "--mib", arg, 1, 1 << 20) *
 			     (1048576 / sysconf(_SC_PAGESIZE));
 		return 0;
 	case O_PAGES:
-		opt->pages = whole(state, "--pages", arg, 1, 1 << 28);
+		opt->pages = parse_whole(state, "--pages", arg, 1, 1 << 28);
 		return 0;
 	case O_HOT_PAGES:
-		opt->hot_pages = whole(state, "--hot-pages", arg, 1, 1 << 28);
+		opt->hot_pages = parse_whole(state, "--hot-pages", arg, 1, 1 << 28);
 		return 0;
 	case O_HOT_PERCENT:
-		opt->hot_percent = number(state, "--hot-percent", arg, 0, 100);
+		opt->hot_percent = parse_number(state, "--hot-percent", arg, 0, 100);
 		return 0;
 	case O_HOT_SHARE:
-		opt->hot_share = number(state, "--hot-share", arg, 0, 100) / 100.0;
+		opt->hot_share = parse_number(state, "--hot-share", arg, 0, 100) / 100.0;
 		return 0;
 	case O_LAYOUT:
 		opt->scatter = choice(state, "--layout", arg, layouts);
 		return 0;
 	case O_UNIT:
-		opt->unit_pages = whole(state, "--unit-pages", arg, 1, 1 << 20);
+		opt->unit_pages = parse_whole(state, "--unit-pages", arg, 1, 1 << 20);
 		return 0;
 	case O_THETA:
-		opt->theta = number(state, "--theta", arg, 0.01, 9.99);
+		opt->theta = parse_number(state, "--theta", arg, 0.01, 9.99);
 		return 0;
 	case O_MOVE_S:
-		opt->move_s = number(state, "--move-s", arg, 0.1, 1e6);
+		opt->move_s = parse_number(state, "--move-s", arg, 0.1, 1e6);
 		return 0;
 	case O_ROUNDS:
-		opt->rounds = whole(state, "--rounds", arg, 1, 1e15);
+		opt->rounds = parse_whole(state, "--rounds", arg, 1, 1e15);
 		return 0;
 	case O_WRITE:
-		opt->write_share = number(state, "--write-percent", arg, 0, 100) / 100.0;
+		opt->write_share = parse_number(state, "--write-percent", arg, 0, 100) / 100.0;
 		return 0;
 	case O_SEED:
-		opt->seed = whole(state, "--seed", arg, 0, 9007199254740992.0);
+		opt->seed = parse_whole(state, "--seed", arg, 0, 9007199254740992.0);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -180,7 +159,7 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case O_REPORT_MS:
-		opt->report_ms = whole(state, "--report-ms", arg, 10, 3600000);
+		opt->report_ms = parse_whole(state, "--report-ms", arg, 10, 3600000);
 		return 0;
 	case O_JSON:
 		opt->json = arg;
@@ -194,19 +173,19 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 		opt->quiet = true;
 		return 0;
 	case O_FAST_MB:
-		opt->fast_mb_available = number(state, "--fast-mb-available", arg, 0, 1e9);
+		opt->fast_mb_available = parse_number(state, "--fast-mb-available", arg, 0, 1e9);
 		return 0;
 	case O_FAST_NS:
-		opt->fast_ns = number(state, "--fast-ns", arg, 0, 1e9);
+		opt->fast_ns = parse_number(state, "--fast-ns", arg, 0, 1e9);
 		return 0;
 	case O_SLOW_NS:
-		opt->slow_ns = number(state, "--slow-ns", arg, 0, 1e9);
+		opt->slow_ns = parse_number(state, "--slow-ns", arg, 0, 1e9);
 		return 0;
 	case O_FAULT_NS:
-		opt->fault_ns = number(state, "--fault-ns", arg, 0, 1e9);
+		opt->fault_ns = parse_number(state, "--fault-ns", arg, 0, 1e9);
 		return 0;
 	case O_MIGRATE_NS:
-		opt->migrate_ns = number(state, "--migrate-ns", arg, 0, 1e9);
+		opt->migrate_ns = parse_number(state, "--migrate-ns", arg, 0, 1e9);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -253,13 +232,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		scatter_given = 1;
 	switch (key) {
 	case O_RATE:
-		opt->rate = number(state, "--rate", arg, 0, 1e9);
+		opt->rate = parse_number(state, "--rate", arg, 0, 1e9);
 		return 0;
 	case O_SECONDS:
-		opt->seconds = number(state, "--seconds", arg, 0.1, 1e6);
+		opt->seconds = parse_number(state, "--seconds", arg, 0.1, 1e6);
 		return 0;
 	case O_THREADS:
-		opt->threads = whole(state, "--threads", arg, 1, TL_MAX_THREADS);
+		opt->threads = parse_whole(state, "--threads", arg, 1, TL_MAX_THREADS);
 		return 0;
 	case O_PIN:
 		opt->pin = true;
@@ -268,7 +247,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		opt->spin = choice(state, "--pace", arg, paces);
 		return 0;
 	case O_LATE_MS:
-		opt->late_ms = number(state, "--late-ms", arg, 1, 1000);
+		opt->late_ms = parse_number(state, "--late-ms", arg, 1, 1000);
 		return 0;
 	case O_PLACE:
 		opt->place = choice(state, "--place", arg, places);

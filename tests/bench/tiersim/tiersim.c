@@ -58,6 +58,7 @@
  *
  * A run is a function of its options and its seed.
  */
+#include "../parse.h"
 #include "sim.h"
 
 #include <argp.h>
@@ -144,84 +145,63 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static double number(struct argp_state *state, const char *what, const char *arg, double min,
-		     double max)
-{
-	char *end;
-	double x = strtod(arg, &end);
-
-	if (end == arg || *end || !(x >= min && x <= max))
-		argp_error(state, "%s: %s is not a number from %g to %g", what, arg, min, max);
-	return x;
-}
-
-static uint32_t whole(struct argp_state *state, const char *what, const char *arg, double min,
-		      double max)
-{
-	double x = number(state, what, arg, min, max);
-
-	if (x != floor(x))
-		argp_error(state, "%s: %s is not a whole number", what, arg);
-	return (uint32_t)x;
-}
-
 static error_t parse_machine(int key, char *arg, struct argp_state *state)
 {
 	struct ts_options *opt = &((struct command *)state->input)->opt;
 
 	switch (key) {
 	case O_FAST:
-		opt->fast_pages = whole(state, "--fast-mib", arg, 1, 1 << 20) * TS_PAGES_PER_MIB;
+		opt->fast_pages = parse_whole(state, "--fast-mib", arg, 1, 1 << 20) * TS_PAGES_PER_MIB;
 		return 0;
 	case O_USED:
-		opt->used_pages = whole(state, "--used-mib", arg, 0, 1 << 20) * TS_PAGES_PER_MIB;
+		opt->used_pages = parse_whole(state, "--used-mib", arg, 0, 1 << 20) * TS_PAGES_PER_MIB;
 		return 0;
 	case O_WMARK:
-		opt->min_wmark_percent = number(state, "--min-wmark", arg, 0, 25);
+		opt->min_wmark_percent = parse_number(state, "--min-wmark", arg, 0, 25);
 		return 0;
 	case O_KSWAPD:
-		opt->kswapd_pages_per_s = number(state, "--kswapd-pages", arg, 1, 1e9);
+		opt->kswapd_pages_per_s = parse_number(state, "--kswapd-pages", arg, 1, 1e9);
 		return 0;
 	case O_PERIOD:
-		opt->scan_period_ms = whole(state, "--scan-period-ms", arg, 1, 1e8);
+		opt->scan_period_ms = parse_whole(state, "--scan-period-ms", arg, 1, 1e8);
 		return 0;
 	case O_MIN:
-		opt->scan_min_ms = whole(state, "--scan-min-ms", arg, 1, 1e8);
+		opt->scan_min_ms = parse_whole(state, "--scan-min-ms", arg, 1, 1e8);
 		return 0;
 	case O_MAX:
-		opt->scan_max_ms = whole(state, "--scan-max-ms", arg, 1, 1e8);
+		opt->scan_max_ms = parse_whole(state, "--scan-max-ms", arg, 1, 1e8);
 		return 0;
 	case O_SIZE:
-		opt->scan_size_mib = whole(state, "--scan-size-mb", arg, 1, 1 << 20);
+		opt->scan_size_mib = parse_whole(state, "--scan-size-mb", arg, 1, 1 << 20);
 		return 0;
 	case O_PTE:
-		opt->scan_pte_ns = number(state, "--scan-pte-ns", arg, 0, 1e6);
+		opt->scan_pte_ns = parse_number(state, "--scan-pte-ns", arg, 0, 1e6);
 		return 0;
 	case O_CPU:
-		opt->cpu_share = number(state, "--cpu-share", arg, 0.001, 1);
+		opt->cpu_share = parse_number(state, "--cpu-share", arg, 0.001, 1);
 		return 0;
 	case O_WRAP:
-		opt->stamp_wrap_ms = whole(state, "--stamp-wrap-ms", arg, 2, 1u << 31);
+		opt->stamp_wrap_ms = parse_whole(state, "--stamp-wrap-ms", arg, 2, 1u << 31);
 		if (opt->stamp_wrap_ms & (opt->stamp_wrap_ms - 1))
 			argp_error(state, "--stamp-wrap-ms: %s is not a power of two", arg);
 		return 0;
 	case O_THRESHOLD:
-		opt->hot_threshold_ms = whole(state, "--hot-threshold-ms", arg, 0, 1e8);
+		opt->hot_threshold_ms = parse_whole(state, "--hot-threshold-ms", arg, 0, 1e8);
 		return 0;
 	case O_LIMIT:
-		opt->rate_limit_mbps = whole(state, "--rate-limit-mbps", arg, 0, 1e9);
+		opt->rate_limit_mbps = parse_whole(state, "--rate-limit-mbps", arg, 0, 1e9);
 		return 0;
 	case O_FAST_NS:
-		opt->fast_ns = number(state, "--fast-ns", arg, 0, 1e9);
+		opt->fast_ns = parse_number(state, "--fast-ns", arg, 0, 1e9);
 		return 0;
 	case O_SLOW_NS:
-		opt->slow_ns = number(state, "--slow-ns", arg, 0, 1e9);
+		opt->slow_ns = parse_number(state, "--slow-ns", arg, 0, 1e9);
 		return 0;
 	case O_FAULT_NS:
-		opt->fault_ns = number(state, "--fault-ns", arg, 0, 1e9);
+		opt->fault_ns = parse_number(state, "--fault-ns", arg, 0, 1e9);
 		return 0;
 	case O_MIGRATE_NS:
-		opt->migrate_ns = number(state, "--migrate-ns", arg, 0, 1e9);
+		opt->migrate_ns = parse_number(state, "--migrate-ns", arg, 0, 1e9);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -233,30 +213,30 @@ static error_t parse_workload(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case O_SEED:
-		opt->seed = (uint64_t)number(state, "--seed", arg, 0, 9007199254740992.0);
+		opt->seed = (uint64_t)parse_number(state, "--seed", arg, 0, 9007199254740992.0);
 		return 0;
 	case O_SECONDS:
-		opt->seconds = whole(state, "--seconds", arg, 3, 1e6);
+		opt->seconds = parse_whole(state, "--seconds", arg, 3, 1e6);
 		return 0;
 	case O_PAGES:
-		opt->pages = whole(state, "--pages", arg, 2 * TS_HUGE_PAGES, 1 << 28);
+		opt->pages = parse_whole(state, "--pages", arg, 2 * TS_HUGE_PAGES, 1 << 28);
 		if (opt->pages % (2 * TS_HUGE_PAGES))
 			argp_error(state, "--pages: %s is not a multiple of %d", arg, 2 * TS_HUGE_PAGES);
 		return 0;
 	case O_HOT:
-		opt->hot_pages = whole(state, "--hot-pages", arg, 1, 1 << 28);
+		opt->hot_pages = parse_whole(state, "--hot-pages", arg, 1, 1 << 28);
 		return 0;
 	case O_SHARE:
-		opt->hot_share = number(state, "--hot-share", arg, 0, 100) / 100.0;
+		opt->hot_share = parse_number(state, "--hot-share", arg, 0, 100) / 100.0;
 		return 0;
 	case O_THETA:
-		opt->theta = number(state, "--theta", arg, 0.01, 9.99);
+		opt->theta = parse_number(state, "--theta", arg, 0.01, 9.99);
 		return 0;
 	case O_MOVE:
-		opt->move_s = number(state, "--move-s", arg, 1, 1e6);
+		opt->move_s = parse_number(state, "--move-s", arg, 1, 1e6);
 		return 0;
 	case O_RATE:
-		opt->rate = number(state, "--rate", arg, 1, 1e9);
+		opt->rate = parse_number(state, "--rate", arg, 1, 1e9);
 		return 0;
 	}
 	return parse_machine(key, arg, state);
@@ -295,7 +275,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->set[c->sets++] = arg;
 		return 0;
 	case O_RUNS:
-		c->runs = whole(state, "--runs", arg, 1, MAX_RUNS);
+		c->runs = parse_whole(state, "--runs", arg, 1, MAX_RUNS);
 		return 0;
 	case 'v':
 		c->verbose = true;
