@@ -325,6 +325,47 @@ static void full_disk_is_told(void **state)
 	fclose(to);
 }
 
+/* A family of one counter, as large as a counter can be, in either text format. */
+static void counter_text(enum out_format format, const char *expected)
+{
+	FILE *to;
+	struct out *out = begin(format, false, &to);
+
+	out_begin_array(out, "families");
+	out_begin_object(out, NULL);
+	out_str(out, "name", "tier_x_pages");
+	out_str(out, "type", "counter");
+	out_str(out, "unit", "pages");
+	out_str(out, "help", "a \"b\" \\ c");
+	out_begin_array(out, "samples");
+	out_begin_object(out, NULL);
+	out_str(out, "suffix", "_total");
+	out_begin_object(out, "labels");
+	out_str(out, "node", "a\"\\");
+	out_end(out);
+	out_u64(out, "value", UINT64_MAX);
+	out_end(out);
+	out_end(out);
+	out_end(out);
+	out_end(out);
+	assert_int_equal(out_flush(out, NULL), 0);
+	end(out, to);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void largest_counter_is_exact(void **state)
+{
+	counter_text(OUT_OPENMETRICS,
+		     "# TYPE tier_x_pages counter\n# UNIT tier_x_pages pages\n"
+		     "# HELP tier_x_pages a \\\"b\\\" \\\\ c\n"
+		     "tier_x_pages_total{node=\"a\\\"\\\\\"} 18446744073709551615\n# EOF\n");
+	counter_text(OUT_PROMETHEUS,
+		     "# TYPE tier_x_pages_total counter\n"
+		     "# HELP tier_x_pages_total a \"b\" \\\\ c\n"
+		     "tier_x_pages_total{node=\"a\\\"\\\\\"} 18446744073709551615\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +381,7 @@ int main(void)
 		cmocka_unit_test(broken_documents_fail),
 		cmocka_unit_test(fixed_decimals),
 		cmocka_unit_test(full_disk_is_told),
+		cmocka_unit_test(largest_counter_is_exact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
