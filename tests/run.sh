@@ -11,14 +11,16 @@
 #   unit/…          programs of build/tests/unit, on this machine
 #   lab/selftest    the lab keeps its promises (verdict, timeout, panic)
 #   guest/ring_…    each shipped object through the verifier of the lab kernel
-#   host/t_…        tierctl on this machine: install
+#   host/t_…        tierctl on this machine: bad input, install
 #   guest/t_…       one behaviour each, in a machine booted for it alone
 #   runner/…        tests that must fail: does this script say so?
 #
 # A guest test's first comment line says what it shows; a line "# lab: …" holds
 # options for tests/lab/run.sh, and "# together" that it may run beside another
 # (nothing in it depends on time). A test FILE.sh may have a FILE.host, run before it on this
-# machine with a directory whose files the guest then gets.
+# machine with a directory whose files the guest then gets, and a FILE.after, run after it
+# on this machine with the directory of what the guest left in $OUT: its checks count like
+# the guest's. A guest test that skips itself has nothing to judge, and skips that as well.
 #
 # Every check counts. Logs are kept in build/tests/logs; of what fails, the end is
 # shown. The last line is "N passed, N failed", with ", N skipped" if there were.
@@ -172,7 +174,7 @@ run_hosts()
 		name=host/$(basename "${script%.*}")
 		wanted "$name" || continue
 		start=$(date +%s) status=0
-		(cd "$top" && TIER_BUILD=$build timeout 600 "$script") \
+		(cd "$top" && TIER_BUILD=$build timeout 1200 "$script") \
 			>"$(log_of "$name")" 2>&1 </dev/null || status=$?
 		judge "$name" "$start" "$status"
 	done
@@ -207,7 +209,7 @@ guest_files()
 # run_guest NAME SCRIPT: in a machine of its own.
 run_guest()
 {
-	local name=$1 script=$2 start status=0 log options=() extra
+	local name=$1 script=$2 start status=0 log options=() extra after=${2%.sh}.after
 	start=$(date +%s)
 	log=$(log_of "$name")
 	: >"$log"
@@ -228,8 +230,17 @@ run_guest()
 	done < <(guest_files)
 	# shellcheck disable=SC2207 # words on purpose
 	options+=($(sed -n 's/^# lab: //p' "$script"))
+	if [ -e "$after" ]; then
+		extra=$work/out.$(basename "$script" .sh)
+		mkdir "$extra"
+		options+=(--out "$extra")
+	fi
 	"$here/lab/run.sh" --kernel "$kernel" --root "$root" --run "$script" "${options[@]}" \
 		>>"$log" 2>&1 </dev/null || status=$?
+	if [ -e "$after" ] && grep -q '^1\.\.[1-9]' "$log"; then
+		(cd "$top" && TIER_BUILD=$build timeout 300 "$after" "$extra") >>"$log" 2>&1 </dev/null ||
+			status=$?
+	fi
 	judge "$name" "$start" "$status"
 }
 
