@@ -34,7 +34,9 @@ static const struct piece {
 	{ "version.json", { NULL, "--json", "version", "--features" } },
 	{ "status.json", { NULL, "--json", "status" } },
 	{ "stats.json", { NULL, "--json", "stats" } },
+	{ "hist.json", { NULL, "--json", "hist" } },
 	{ "params.json", { NULL, "--json", "get" } },
+	{ "config.json", { NULL, "--json", "config" } },
 	{ "topo.json", { NULL, "--json", "topo" } },
 	{ "doctor.json", { NULL, "--json", "doctor" } },
 	{ "policies.json", { NULL, "--json", "list" } },
@@ -44,12 +46,14 @@ static const struct piece {
 static const struct {
 	const char *file, *path;
 	const char *prefixes[6];	/* lines to keep; none: all */
+	const char *drop;		/* lines to leave out: they hold addresses */
 } copies[] = {
-	{ "cmdline.txt", "/proc/cmdline", { NULL } },
-	{ "vmstat.txt", "/proc/vmstat", { "numa_", "pgpromote", "pgdemote", "pgmigrate", "thp_", NULL } },
-	{ "zoneinfo.txt", "/proc/zoneinfo", { NULL } },
-	{ "module-counters.txt", "/sys/kernel/tier_policy/counters", { NULL } },
-	{ "module-exit.txt", "/sys/kernel/tier_policy/exit", { NULL } },
+	{ "cmdline.txt", "/proc/cmdline", { NULL }, NULL },
+	{ "vmstat.txt", "/proc/vmstat", { "numa_", "pgpromote", "pgdemote", "pgmigrate", "thp_", NULL },
+	  NULL },
+	{ "zoneinfo.txt", "/proc/zoneinfo", { NULL }, "start_pfn" },
+	{ "module-counters.txt", "/sys/kernel/tier_policy/counters", { NULL }, NULL },
+	{ "module-exit.txt", "/sys/kernel/tier_policy/exit", { NULL }, NULL },
 };
 
 static const char *const config_prefixes[] = {
@@ -94,7 +98,8 @@ static bool wanted(const char *line, const char *const *prefixes)
 	return false;
 }
 
-static void copy(const char *dir, const char *file, const char *path, const char *const *prefixes)
+static void copy(const char *dir, const char *file, const char *path, const char *const *prefixes,
+		 const char *drop)
 {
 	char line[1024], target[512];
 	FILE *from = fopen(path, "re"), *to;
@@ -104,7 +109,7 @@ static void copy(const char *dir, const char *file, const char *path, const char
 	snprintf(target, sizeof(target), "%s/%s", dir, file);
 	to = fopen(target, "we");
 	while (to && fgets(line, sizeof(line), from))
-		if (wanted(line, prefixes))
+		if (wanted(line, prefixes) && !(drop && strstr(line, drop)))
 			fputs(line, to);
 	if (to)
 		fclose(to);
@@ -121,10 +126,11 @@ static void collect(const char *dir, bool kernel_log)
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
 		run_into(dir, pieces[i].file, pieces[i].argv);
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
-		copy(dir, copies[i].file, copies[i].path, copies[i].prefixes);
+		copy(dir, copies[i].file, copies[i].path, copies[i].prefixes,
+		     copies[i].drop);
 	if (!uname(&uts)) {
 		snprintf(path, sizeof(path), "/boot/config-%s", uts.release);
-		copy(dir, "kernel-config.txt", path, config_prefixes);
+		copy(dir, "kernel-config.txt", path, config_prefixes, NULL);
 	}
 	if (kernel_log)
 		run_into(dir, "kernel-log.txt", dmesg);
@@ -219,8 +225,9 @@ const struct command cmd_dump = {
 	.group = "Look",
 	.summary = "one archive for a bug report",
 	.doc = "Packs what a bug report needs into one archive: version and features, status with the "
-	"exit record, counters, parameters, doctor's findings, nodes, the kernel's promotion counters "
-	"and the lines of its configuration that matter. No addresses and no contents of memory. "
+	"exit record, counters and histograms (all that the maps hold), parameters, configuration, "
+	"doctor's findings, nodes, the kernel's promotion counters and the lines of its configuration "
+	"that matter. No addresses, unless the kernel's log is asked for, and no contents of memory. "
 	"Process names appear only where doctor names a process.",
 	.examples = "  tierctl dump\n",
 	.opts = opts,

@@ -5,10 +5,17 @@
 #include "emit.h"
 
 static const struct out_col cols[] = {
-	{ "/name", "POLICY", 0 }, { "/in_force", "IN FORCE", 0 }, { "/ops", "OPS", 0 }, { "/path", "OBJECT", 0 }, { "/error", "UNUSABLE", OUT_OPTIONAL }, { 0 },
+	{ "/name", "POLICY", 0 }, { "/in_force", "IN FORCE", 0 }, { "/ops", "OPS", 0 },
+	{ "/path", "OBJECT", 0 }, { "/error", "UNUSABLE", OUT_OPTIONAL }, { 0 },
+};
+
+static const struct out_col head_cols[] = {
+	{ "/attached_policy", "in force", OUT_OPTIONAL },
+	{ "/attached_by", "attached by", OUT_OPTIONAL }, { 0 },
 };
 
 static const struct out_view views[] = {
+	{ OUT_VIEW_LINES, "", NULL, head_cols, NULL, false },
 	{ OUT_VIEW_TABLE, "/policies", NULL, cols, "no policy found", false },
 	{ 0 },
 };
@@ -32,17 +39,21 @@ static int run(struct tierctl *t, const struct args *args)
 {
 	struct tier_policy_info **infos;
 	struct tier_status *status;
-	char active[TIER_NAME_LEN] = "";
+	char active[TIER_NAME_LEN] = "", owner[48] = "";
 	unsigned int nr;
 	int code;
 
 	/* The list is of use without the right to look at what is in force. */
 	if (!tier_status__read(t->ctx, &status)) {
 		memcpy(active, status->policy, sizeof(active));
+		memcpy(owner, status->owner, sizeof(owner));
 		tier_status__free(status);
 	}
 	if (tier_policy__list(t->ctx, &infos, &nr))
 		return failure_ctx(t);
+	/* Whoever attached it, and wherever its object lies. */
+	out_str(t->out, "attached_policy", *active ? active : NULL);
+	out_str(t->out, "attached_by", *active && *owner ? owner : NULL);
 	out_begin_array(t->out, "directories");
 	for (unsigned int i = 0; tier_policy__dir(t->ctx, i); i++)
 		out_str(t->out, NULL, tier_policy__dir(t->ctx, i));
@@ -64,7 +75,8 @@ const struct command cmd_list = {
 	.group = "Look",
 	.summary = "policies that can be loaded by name",
 	.doc = "Lists every policy of the lookup directories, in order of lookup; an earlier directory "
-	"hides a later one. An object that cannot be used is listed with the reason.",
+	"hides a later one; and says which policy is in force and who attached it, also if that was not "
+	"tierctl or if its object is not in the list. 'tierctl config' shows the directories. An object that cannot be used is listed with the reason.",
 	.examples = "  tierctl list\n",
 	.readers = "",
 	.run = run,

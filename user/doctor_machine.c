@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* doctor: kernel, module, tiers, memory. */
+#include <ctype.h>
+#include <glob.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -59,11 +61,52 @@ static void check_ftrace(struct doctor *d)
 	SAY(f->fix_value, "1");
 }
 
+static void taken(struct doctor *d, const char *name, const char *remedy, const char *evidence)
+{
+	struct finding *f = doctor_add(d, "ipmodify_taken", SEV_PROBLEM);
+
+	SAY(f->finding, "something else has taken over %s", name);
+	SAY(f->evidence, "%.200s", evidence);
+	SAY(f->consequence, "the module cannot hook it: load fails");
+	SAY(f->remedy, "%s", remedy);
+}
+
+/* A live patch has a directory FUNCTION,N for each function that it replaces. */
+static bool check_livepatch(struct doctor *d)
+{
+	char pattern[128], remedy[200], *patch;
+	bool found = false;
+	glob_t paths;
+
+	d->checks++;
+	for (size_t i = 0; i < sizeof(hooked) / sizeof(hooked[0]); i++) {
+		SAY(pattern, "/sys/kernel/livepatch/*/vmlinux/%s,*", hooked[i]);
+		if (glob(pattern, 0, NULL, &paths))
+			continue;
+		patch = paths.gl_pathv[0] + strlen("/sys/kernel/livepatch/");
+		SAY(remedy, "echo 0 > /sys/kernel/livepatch/%.*s/enabled, if you can do without it",
+		    (int)strcspn(patch, "/"), patch);
+		taken(d, hooked[i], remedy, paths.gl_pathv[0]);
+		globfree(&paths);
+		found = true;
+	}
+	return found;
+}
+
+/* Flags are single capitals between blanks, in columns of their own: "(1) R I     tramp: .." */
+static bool has_flag(const char *text, char flag)
+{
+	for (; *text == ' ' || (isupper((unsigned char)*text) && text[1] == ' '); text++)
+		if (*text == flag)
+			return true;
+	return *text == flag && (!text[1] || text[1] == '\n');
+}
+
 /* In tracefs' enabled_functions an "I" flag is IPMODIFY: one user at a time. */
 static void check_ipmodify(struct doctor *d)
 {
 	FILE *file = fopen("/sys/kernel/tracing/enabled_functions", "re");
-	char line[512], name[128], flags[8];
+	char line[512], name[128];
 
 	if (!file)
 		file = fopen("/sys/kernel/debug/tracing/enabled_functions", "re");
@@ -75,21 +118,15 @@ static void check_ipmodify(struct doctor *d)
 	}
 	d->checks++;
 	while (fgets(line, sizeof(line), file)) {
-		struct finding *f;
 		const char *open = strchr(line, ')');
 
 		if (sscanf(line, "%127s", name) != 1 || !open)
 			continue;
-		for (size_t i = 0; i < sizeof(hooked) / sizeof(hooked[0]); i++) {
-			if (strcmp(name, hooked[i]) || sscanf(open + 1, " %*[R ] %7s", flags) < 1 ||
-			    !strchr(flags, 'I'))
-				continue;
-			f = doctor_add(d, "ipmodify_taken", SEV_PROBLEM);
-			SAY(f->finding, "something else has taken over %s", name);
-			SAY(f->evidence, "tracefs enabled_functions: %.180s", line);
-			SAY(f->consequence, "the module cannot hook it: load fails");
-			SAY(f->remedy, "look for a live patch: ls /sys/kernel/livepatch");
-		}
+		line[strcspn(line, "\n")] = '\0';
+		for (size_t i = 0; i < sizeof(hooked) / sizeof(hooked[0]); i++)
+			if (!strcmp(name, hooked[i]) && has_flag(open + 1, 'I'))
+				taken(d, name, "look which module did: lsmod; its words are in "
+				      "/sys/kernel/tracing/enabled_functions", line);
 	}
 	fclose(file);
 }
@@ -133,7 +170,8 @@ void doctor_check_kernel(struct doctor *d)
 {
 	check_features(d);
 	check_ftrace(d);
-	check_ipmodify(d);
+	if (!check_livepatch(d))
+		check_ipmodify(d);
 	check_module(d);
 }
 
