@@ -46,10 +46,12 @@ struct {
 	__type(value, struct tier_near);
 } locality_windows SEC(".maps");
 
+const volatile __u32 locality_windows_mask = NR_PLACES - 1;
+
 static __always_inline struct tier_near *window_at(const struct tier_fault *f, __u64 addr,
 						   __u64 window)
 {
-	__u32 place = tier_pair_hash((addr & -window) ^ f->mm_id << 20) & (NR_PLACES - 1);
+	__u32 place = tier_pair_hash((addr & -window) ^ f->mm_id << 20) & locality_windows_mask;
 
 	return bpf_map_lookup_elem(&locality_windows, &place);
 }

@@ -78,6 +78,8 @@ struct {
 	__type(value, __u32);
 } rank_marks SEC(".maps");
 
+const volatile __u32 rank_marks_mask = NR_MARKS - 1;
+
 static __always_inline __u64 node_pages(void)
 {
 	return tier_top_node_pages ? tier_top_node_pages : 1U << 20;
@@ -143,7 +145,7 @@ static enum tier_decision decide(const struct tier_fault *f)
 
 	surge = tier_rank_surge(rank, f->now_ms);
 	hash = f->flags & TIER_FAULT_ADDR ? tier_page_hash(f) : tier_pair_hash(f->pfn);
-	index = hash & (NR_MARKS - 1);
+	index = hash & rank_marks_mask;
 	mark = bpf_map_lookup_elem(&rank_marks, &index);
 	if (!mark)
 		return TIER_KERNEL;

@@ -45,11 +45,13 @@ struct {
 	__type(value, __u64);
 } twotouch_marks SEC(".maps");
 
+const volatile __u32 twotouch_marks_mask = NR_BUCKETS - 1;
+
 static enum tier_decision decide(const struct tier_fault *f)
 {
 	__u64 limit_pages_per_s = tier_mbps_to_pages(rate_limit_mbps, tier_page_shift);
 	__u64 hash = tier_pair_hash(f->pfn), *bucket;
-	__u32 index = hash & (NR_BUCKETS - 1), threshold_ms = hot_threshold_ms;
+	__u32 index = hash & twotouch_marks_mask, threshold_ms = hot_threshold_ms;
 
 	tier_publish(f, threshold_ms, limit_pages_per_s);
 	bucket = bpf_map_lookup_elem(&twotouch_marks, &index);

@@ -47,6 +47,13 @@ struct {
 	__type(value, struct tier_replay_entry);
 } tier_replay_faults SEC(".maps");
 
+/*
+ * Large tables. An array that has a constant NAME_mask beside it is indexed by
+ * anything & NAME_mask: on a machine with little memory the loader makes it
+ * smaller, and the mask with it. Of LRU hashes it cuts the entries alone. An array
+ * NAME_nodes gets as many entries as the machine has nodes.
+ */
+
 /* Thrash brake: state per target node, and marks of the pages that went up lately. */
 #define TIER_BRAKE_BUCKETS	65536U
 #define TIER_BRAKE_WINDOW_MS	120000U
@@ -64,5 +71,7 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } tier_brake_marks SEC(".maps");
+
+const volatile __u32 tier_brake_marks_mask = TIER_BRAKE_BUCKETS - 1;
 
 #endif /* TIER_MAPS_BPF_H */

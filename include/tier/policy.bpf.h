@@ -208,7 +208,7 @@ TIER_INLINE int tier_prepare(struct tier_fault *f)
 static __noinline int tier_brake_check(__u64 hash, __u32 now_ms, __u32 dst, __u32 nr_pages,
 				       int decision)
 {
-	__u32 index = hash & (TIER_BRAKE_BUCKETS - 1);
+	__u32 index = hash & tier_brake_marks_mask;
 	__u64 *bucket = bpf_map_lookup_elem(&tier_brake_marks, &index);
 	struct tier_brake *brake = bpf_map_lookup_elem(&tier_brakes, &dst);
 	bool returned;

@@ -85,6 +85,78 @@ static __u32 regions_wanted(const struct tier_env *env)
 	return regions;
 }
 
+#define TABLES_SHARE	1536		/* tables take at most a 1536th of memory ... */
+#define TABLES_LEAST	(5ULL << 28)	/* ... or that of 1.25 GiB: smaller ones forget too much */
+#define TABLE_MIN	1024		/* entries */
+#define LRU_OVERHEAD	64		/* bytes the kernel adds to an entry */
+
+/* Bytes of a table of the policy's own, whose size is ours to choose; else 0. */
+static __u64 table_bytes(const struct bpf_object *obj, const struct bpf_map *map, char *mask,
+			 size_t size)
+{
+	const struct btf *btf = bpf_object__btf(obj);
+	unsigned int bytes;
+
+	snprintf(mask, size, "%s_mask", bpf_map__name(map));
+	if (bpf_map__type(map) == BPF_MAP_TYPE_ARRAY && btf &&
+	    tier_btf_var(btf, ".rodata", mask, &bytes) >= 0)
+		return (__u64)bpf_map__max_entries(map) * ((bpf_map__value_size(map) + 7) & ~7U);
+	if (bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH &&
+	    strcmp(bpf_map__name(map), "tier_regions"))
+		return (__u64)bpf_map__max_entries(map) *
+		       (bpf_map__key_size(map) + bpf_map__value_size(map) + LRU_OVERHEAD);
+	return 0;
+}
+
+/* Halves the largest table until all of them fit the machine; see tier/maps.bpf.h. */
+static int size_tables(struct bpf_object *obj, const struct tier_env *env)
+{
+	__u64 memory = env->memory_bytes > TABLES_LEAST ? env->memory_bytes : TABLES_LEAST;
+	struct bpf_map *map, *largest;
+	__u64 sum, most, bytes;
+	char mask[128];
+	__u32 entries;
+	int err = 0;
+
+	do {
+		sum = most = 0;
+		largest = NULL;
+		bpf_object__for_each_map(map, obj) {
+			bytes = table_bytes(obj, map, mask, sizeof(mask));
+			sum += bytes;
+			if (bytes <= most || bpf_map__max_entries(map) <= TABLE_MIN)
+				continue;
+			most = bytes;
+			largest = map;
+		}
+		if (sum <= memory / TABLES_SHARE || !largest)
+			break;
+		entries = bpf_map__max_entries(largest) / 2;
+		err = bpf_map__set_max_entries(largest, entries);
+		if (!err && bpf_map__type(largest) == BPF_MAP_TYPE_ARRAY) {
+			snprintf(mask, sizeof(mask), "%s_mask", bpf_map__name(largest));
+			err = tier_set_rodata(obj, mask, entries - 1);
+		}
+	} while (!err);
+	return err;
+}
+
+/* State that a policy keeps per node. */
+static int size_node_maps(struct bpf_object *obj, const struct tier_env *env)
+{
+	struct bpf_map *map;
+	int err = 0;
+
+	bpf_object__for_each_map(map, obj) {
+		const char *name = bpf_map__name(map), *at = strrchr(name, '_');
+
+		if (!err && bpf_map__type(map) == BPF_MAP_TYPE_ARRAY && at &&
+		    !strcmp(at, "_nodes") && strncmp(name, "tier_", 5))
+			err = bpf_map__set_max_entries(map, env->nr_nodes);
+	}
+	return err;
+}
+
 int tier_size_maps(struct tier_ctx *ctx, struct bpf_object *obj, const struct tier_env *env,
 		   bool pin)
 {
@@ -104,8 +176,11 @@ int tier_size_maps(struct tier_ctx *ctx, struct bpf_object *obj, const struct ti
 		{ "tier_daemon", "maps", 1 },
 	};
 	char path[192];
-	int err;
+	int err = size_tables(obj, env) ?: size_node_maps(obj, env);
 
+	if (err)
+		return tier_fail(ctx, TIER_CLASS_FAILED, err, NULL, "size the policy's tables: %s",
+				 strerror(-err));
 	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(obj, maps[i].name);
 

@@ -80,6 +80,7 @@ int tier_replay(struct tier_ctx *ctx, const char *policy, const struct tier_sett
 	env.stamp_bits = env.stamp_shift = 0;
 	env.stamp_unit_ms = 1;
 	env.stamp_wrap_ms = stamp_wrap_ms;
+	env.memory_bytes = 1ULL << 36;	/* tables of full size */
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct tier_fault *f = &entries[i].fault;
 		__s32 nid = f->src_nid > f->dst_nid ? f->src_nid : f->dst_nid;
