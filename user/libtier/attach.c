@@ -16,13 +16,6 @@
 /* enum bpf_attach_type: BPF_STRUCT_OPS, which headers older than the feature lack. */
 #define ATTACH_STRUCT_OPS	((enum bpf_attach_type)44)
 
-struct load_args {
-	const char *policy;
-	const struct tier_setting *settings;
-	unsigned int nr_settings;
-	unsigned int flags;
-};
-
 /* Someone is in force already: say who, and what can be done about it. */
 int tier_check_free(struct tier_ctx *ctx, const char *policy)
 {
@@ -140,11 +133,9 @@ static int plan(struct tier_ctx *ctx, const struct tier_env *env, struct tier_jo
 }
 
 static void report(const struct tier_journal *journal, const struct tier_env *env,
-		   const struct tier_policy_info *info, const struct load_args *args,
+		   const struct tier_policy_info *info, const struct tier_policy_args *args,
 		   struct tier_changes *changes)
 {
-	char what[160];
-
 	if (journal->bpffs_mounted)
 		tier_change_add(changes, TIER_BPFFS, "not mounted", "bpf");
 	if (journal->module_inserted)
@@ -154,15 +145,27 @@ static void report(const struct tier_journal *journal, const struct tier_env *en
 				journal->knobs[i].saved[0] ? journal->knobs[i].saved :
 				"the module's own list",
 				journal->knobs[i].set);
-	tier_change_add(changes, "policy", "none", info->name);
+	tier_change_add(changes, "pins in " TIER_BPFFS "/tier", "none", "made");
+	if (!(args->flags & TIER_NO_OBSERVER))
+		tier_change_add(changes, "observer", "not attached", "attached");
+	tier_report_policy(changes, "none", info, args);
+}
+
+/* The policy that comes and the parameters that do not start from their default. */
+void tier_report_policy(struct tier_changes *changes, const char *from,
+			const struct tier_policy_info *info, const struct tier_policy_args *args)
+{
+	char what[160];
+
+	tier_change_add(changes, "policy", from, info->name);
 	for (unsigned int i = 0; i < args->nr_settings; i++) {
-		char from[32] = "";
+		char def[32] = "";
 
 		for (unsigned int j = 0; j < info->nr_params; j++)
 			if (!strcmp(info->params[j].name, args->settings[i].name))
-				snprintf(from, sizeof(from), "%llu", info->params[j].def);
+				snprintf(def, sizeof(def), "%llu", info->params[j].def);
 		snprintf(what, sizeof(what), "parameter %s", args->settings[i].name);
-		tier_change_add(changes, what, from, args->settings[i].value);
+		tier_change_add(changes, what, def, args->settings[i].value);
 	}
 }
 
@@ -236,7 +239,7 @@ static int insert_module(struct tier_ctx *ctx, struct tier_journal *journal,
 
 /* From here on the machine changes; the caller tears down on failure. */
 static int load_steps(struct tier_ctx *ctx, struct tier_object *object, struct tier_env *env,
-		      const struct load_args *args, struct tier_journal *journal)
+		      const struct tier_policy_args *args, struct tier_journal *journal)
 {
 	struct tier_progs progs = {};
 	int err, link = -1;
@@ -287,7 +290,7 @@ static int load_steps(struct tier_ctx *ctx, struct tier_object *object, struct t
 
 static int do_load(struct tier_ctx *ctx, void *arg, struct tier_changes *changes)
 {
-	const struct load_args *args = arg;
+	const struct tier_policy_args *args = arg;
 	struct tier_error_copy copy;
 	struct tier_journal journal;
 	struct tier_object object;
@@ -344,18 +347,23 @@ out:
 	return err;
 }
 
-int tier_load(struct tier_ctx *ctx, const char *policy, const struct tier_setting *settings,
-	      unsigned int nr_settings, unsigned int flags, struct tier_changes *changes)
+int tier_policy_transaction(struct tier_ctx *ctx, const char *verb, tier_work_fn work,
+			    struct tier_policy_args *args, struct tier_changes *changes)
 {
-	struct load_args args = {
-		.policy = policy, .settings = settings, .nr_settings = nr_settings, .flags = flags,
-	};
 	char what[64];
 
 	if (changes)
 		changes->nr = 0;
-	snprintf(what, sizeof(what), "load policy %.40s", policy);
-	return tier_transaction(ctx, what, do_load, &args, changes);
+	snprintf(what, sizeof(what), "%s policy %.40s", verb, args->policy);
+	return tier_transaction(ctx, what, work, args, changes);
+}
+
+int tier_load(struct tier_ctx *ctx, const char *policy, const struct tier_setting *settings,
+	      unsigned int nr_settings, unsigned int flags, struct tier_changes *changes)
+{
+	struct tier_policy_args args = { policy, settings, nr_settings, flags };
+
+	return tier_policy_transaction(ctx, "load", do_load, &args, changes);
 }
 
 /* ---- unload, clean ---- */

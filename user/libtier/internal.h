@@ -170,6 +170,17 @@ int tier_size_maps(struct tier_ctx *ctx, struct bpf_object *obj, const struct ti
 
 /* ---- attach.c, swap.c ---- */
 
+/* What load and swap are asked for, by way of their worker process. */
+struct tier_policy_args {
+	const char *policy;
+	const struct tier_setting *settings;
+	unsigned int nr_settings;
+	unsigned int flags;
+};
+
+void tier_report_policy(struct tier_changes *changes, const char *from,
+			const struct tier_policy_info *info, const struct tier_policy_args *args);
+
 /* 0 if nothing is in force and nothing left behind, else the error that says what is. */
 int tier_check_free(struct tier_ctx *ctx, const char *policy);
 int tier_nothing_loaded(struct tier_ctx *ctx, const char *what);
@@ -350,5 +361,8 @@ typedef int (*tier_work_fn)(struct tier_ctx *ctx, void *arg, struct tier_changes
 /* Takes the lock, recovers, then runs @work in a child of its own session. */
 int tier_transaction(struct tier_ctx *ctx, const char *what, tier_work_fn work, void *arg,
 		     struct tier_changes *changes);
+/* The same for "load" and "swap to" a policy (attach.c); @changes begins empty. */
+int tier_policy_transaction(struct tier_ctx *ctx, const char *verb, tier_work_fn work,
+			    struct tier_policy_args *args, struct tier_changes *changes);
 
 #endif /* LIBTIER_INTERNAL_H */

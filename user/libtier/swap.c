@@ -13,13 +13,6 @@
 
 #include "internal.h"
 
-struct swap_args {
-	const char *policy;
-	const struct tier_setting *settings;
-	unsigned int nr_settings;
-	unsigned int flags;
-};
-
 static int swap_failed(struct tier_ctx *ctx, int err, const char *policy)
 {
 	if (err == -EPERM)
@@ -68,11 +61,11 @@ static int swap_steps(struct tier_ctx *ctx, struct tier_object *object,
 
 static int do_swap(struct tier_ctx *ctx, void *arg, struct tier_changes *changes)
 {
-	const struct swap_args *args = arg;
+	const struct tier_policy_args *args = arg;
 	struct tier_object object = {};
 	struct tier_journal journal;
 	struct tier_active active;
-	char now[TIER_NAME_LEN] = "", what[160];
+	char now[TIER_NAME_LEN] = "";
 	struct tier_env env;
 	int err, old_map = -1;
 
@@ -95,11 +88,7 @@ static int do_swap(struct tier_ctx *ctx, void *arg, struct tier_changes *changes
 	if (err)
 		goto out;
 	tier_module_text("policy", now, sizeof(now));
-	tier_change_add(changes, "policy", now, object.info->name);
-	for (unsigned int i = 0; i < args->nr_settings; i++) {
-		snprintf(what, sizeof(what), "parameter %s", args->settings[i].name);
-		tier_change_add(changes, what, "", args->settings[i].value);
-	}
+	tier_report_policy(changes, now, object.info, args);
 	if (args->flags & TIER_DRY_RUN) {
 		err = tier_object_load(ctx, &object);
 		goto out;
@@ -120,15 +109,9 @@ out:
 int tier_swap(struct tier_ctx *ctx, const char *policy, const struct tier_setting *settings,
 	      unsigned int nr_settings, unsigned int flags, struct tier_changes *changes)
 {
-	struct swap_args args = {
-		.policy = policy, .settings = settings, .nr_settings = nr_settings, .flags = flags,
-	};
-	char what[64];
+	struct tier_policy_args args = { policy, settings, nr_settings, flags };
 
-	if (changes)
-		changes->nr = 0;
-	snprintf(what, sizeof(what), "swap to policy %.40s", policy);
-	return tier_transaction(ctx, what, do_swap, &args, changes);
+	return tier_policy_transaction(ctx, "swap to", do_swap, &args, changes);
 }
 
 /* ---- parameters of the policy in force ---- */
@@ -236,7 +219,7 @@ static int store_live(struct tier_ctx *ctx, struct tier_live *live,
 
 static int do_set(struct tier_ctx *ctx, void *arg, struct tier_changes *changes)
 {
-	const struct swap_args *args = arg;
+	const struct tier_policy_args *args = arg;
 	const struct tier_record *record;
 	struct tier_journal journal;
 	struct tier_active active;
@@ -269,7 +252,7 @@ out:
 int tier_set(struct tier_ctx *ctx, const struct tier_setting *settings,
 	     unsigned int nr_settings)
 {
-	struct swap_args args = { .settings = settings, .nr_settings = nr_settings };
+	struct tier_policy_args args = { .settings = settings, .nr_settings = nr_settings };
 
 	if (!nr_settings)
 		return tier_fail(ctx, TIER_CLASS_USAGE, -EINVAL, "Give at least one NAME=VALUE.",
