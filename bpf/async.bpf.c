@@ -19,6 +19,7 @@
 #include <tier/abi.h>
 #include <tier/compat.bpf.h>
 #include <tier/request.bpf.h>
+#include <tier/shared.bpf.h>
 #include <tier/wrap.h>
 
 char _license[] SEC("license") = "GPL";
@@ -40,20 +41,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tier_async_node);
 } tier_async_nodes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tier_node);
-} tier_nodes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct tier_region_key);
-	__type(value, struct tier_region);
-} tier_regions SEC(".maps");
 
 /* Nodes of the task's or the VMA's memory policy; all if it does not restrict. */
 static __always_inline __u64 policy_nodes(struct task_struct *task, struct vm_area_struct *vma)

@@ -16,6 +16,7 @@
 #include <bpf/bpf_core_read.h>
 #include <tier/abi.h>
 #include <tier/compat.bpf.h>
+#include <tier/shared.bpf.h>
 #include <tier/wrap.h>
 
 char _license[] SEC("license") = "GPL";
@@ -37,27 +38,12 @@ struct {
 	__type(value, struct tier_moves);
 } tier_moves SEC(".maps");
 
-/* Shared with the policies, whose success gate reads the outcomes. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tier_node);
-} tier_nodes SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct tier_scans);
 } tier_scans SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct tier_region_key);
-	__type(value, struct tier_region);
-} tier_regions SEC(".maps");
 
 /* When the scan that this task is in began; a task may change CPU meanwhile. */
 struct scratch {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * BPF only, part of tier/policy.bpf.h: the maps that every policy has. The
- * loader sizes them by name. tier_counts, tier_hist, tier_nodes and tier_regions
- * are shared with the next policy and the observer; the others are private.
+ * loader sizes them by name. tier_counts and tier_hist are shared with the next policy,
+ * those of tier/shared.bpf.h with other programs too; the others are private.
  */
 #ifndef TIER_MAPS_BPF_H
 #define TIER_MAPS_BPF_H
@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <tier/abi.h>
 #include <tier/brake.h>
+#include <tier/shared.bpf.h>
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -25,20 +26,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tier_hist);
 } tier_hist SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tier_node);
-} tier_nodes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct tier_region_key);
-	__type(value, struct tier_region);
-} tier_regions SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
