@@ -11,7 +11,7 @@
 #   unit/…          programs of build/tests/unit, on this machine
 #   lab/selftest    the lab keeps its promises (verdict, timeout, panic)
 #   guest/ring_…    each shipped object through the verifier of the lab kernel
-#   host/t_…        tierctl on this machine: bad input, install
+#   host/t_…        tierctl on this machine: bad input, JSON, install
 #   guest/t_…       one behaviour each, in a machine booted for it alone
 #   runner/…        tests that must fail: does this script say so?
 #
