@@ -27,7 +27,7 @@
 TIER_PARAM(__u32, hot_threshold_ms, 1000, 0, 4294967295, "ms",
 	   "promote a page that faults sooner than this after its scan; 0 promotes nothing");
 TIER_PARAM(__u32, rate_limit_mbps, 0, 0, 4294967295, "MiB/s",
-	   "promotion limit per target node; 0 is no limit");
+	   "promotion limit per target node, or a share of the slow tier's bandwidth (5%); 0 is no limit");
 
 static __always_inline __u64 limit_pages_per_s(void)
 {

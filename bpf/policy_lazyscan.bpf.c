@@ -31,7 +31,7 @@
 TIER_PARAM(__u32, hot_threshold_ms, 1000, 0, 4294967295, "ms",
 	   "promote a page that faults sooner than this after its scan");
 TIER_PARAM(__u32, rate_limit_mbps, 0, 0, 4294967295, "MiB/s",
-	   "promotion limit per target node; 0 is no limit");
+	   "promotion limit per target node, or a share of the slow tier's bandwidth (5%); 0 is no limit");
 TIER_PARAM(__u32, max_backoff, 3, 0, 6, "",
 	   "a VMA without hot faults sits out at most 2^this - 1 passes; 0 scans all");
 TIER_PARAM(__u32, free_ranges, 4, 0, 4294967295, "ranges",

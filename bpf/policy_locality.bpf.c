@@ -33,7 +33,7 @@
 TIER_PARAM(__u32, hot_threshold_ms, 1000, 0, 4294967295, "ms",
 	   "promote a page that faults sooner than this after its scan");
 TIER_PARAM(__u32, rate_limit_mbps, 0, 0, 4294967295, "MiB/s",
-	   "promotion limit per target node, near pages included; 0 is no limit");
+	   "promotion limit per target node, or a share of the slow tier's bandwidth (5%), near pages included; 0 is no limit");
 TIER_PARAM(__u32, around_bytes, 16384, 0, 2097152, "bytes",
 	   "window after a hot page, cut to a power of two; 0 is off");
 

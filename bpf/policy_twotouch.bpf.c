@@ -36,7 +36,7 @@ TIER_PARAM(__u32, hot_threshold_ms, 1000, 0, 4294967295, "ms",
 TIER_PARAM(__u32, pair_window_ms, 120000, 1024, 3600000, "ms",
 	   "the second hot fault must follow within this time; two scan periods are right");
 TIER_PARAM(__u32, rate_limit_mbps, 0, 0, 4294967295, "MiB/s",
-	   "promotion limit per target node; 0 is no limit");
+	   "promotion limit per target node, or a share of the slow tier's bandwidth (5%); 0 is no limit");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

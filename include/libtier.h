@@ -114,6 +114,17 @@ struct tier_env {
 /* Fails only if /proc or /sys are not there at all. */
 int tier_env__probe(struct tier_ctx *ctx, struct tier_env *env);
 
+/* Where a node's read bandwidth is known from. */
+enum tier_bandwidth_source {
+	TIER_BANDWIDTH_UNKNOWN,
+	TIER_BANDWIDTH_HMAT,		/* the firmware's table */
+	TIER_BANDWIDTH_MEASURED,	/* by tierctl, since the last boot */
+};
+
+/* In MB/s. Never measures: that is done when a limit is given as a share of it. */
+enum tier_bandwidth_source tier_node__read_mbps(struct tier_ctx *ctx, unsigned int nid,
+						__u64 *mbps);
+
 /* One probe of `tierctl version --features`. */
 struct tier_feature {
 	const char *name;	/* stable key: "vmlinux_btf" */

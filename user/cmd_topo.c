@@ -91,11 +91,13 @@ static void optional_u64(struct out *out, const char *key, __u64 value)
 		out_str(out, key, NULL);
 }
 
-static void emit_node(struct out *out, const struct tier_env *env, const struct sys_node *nodes,
+static void emit_node(struct tierctl *t, const struct tier_env *env, const struct sys_node *nodes,
 		      unsigned int nid)
 {
 	const struct sys_node *n = &nodes[nid];
 	int tier = tier_of(env, nid);
+	struct out *out = t->out;
+	__u64 read_mbps = 0;
 
 	out_begin_object(out, NULL);
 	out_u64(out, "node", nid);
@@ -114,7 +116,8 @@ static void emit_node(struct out *out, const struct tier_env *env, const struct 
 	out_str(out, "distances", n->distance);
 	optional_u64(out, "read_latency_ns", n->read_latency_ns);
 	optional_u64(out, "write_latency_ns", n->write_latency_ns);
-	optional_u64(out, "read_bandwidth_mbps", n->read_bandwidth_mbps);
+	tier_node__read_mbps(t->ctx, nid, &read_mbps);
+	optional_u64(out, "read_bandwidth_mbps", read_mbps);
 	optional_u64(out, "write_bandwidth_mbps", n->write_bandwidth_mbps);
 	out_end(out);
 }
@@ -134,7 +137,7 @@ static int run(struct tierctl *t, const struct args *args)
 	out_begin_array(t->out, "nodes");
 	for (unsigned int nid = 0; nid < SYS_MAX_NODES; nid++)
 		if (nodes[nid].online)
-			emit_node(t->out, &env, nodes, nid);
+			emit_node(t, &env, nodes, nid);
 	out_end(t->out);
 	out_s64(t->out, "numa_balancing", env.numa_balancing);
 	out_bool(t->out, "tiering_mode", env.numa_balancing > 0 && env.numa_balancing & 2);
@@ -153,7 +156,8 @@ const struct command cmd_topo = {
 	"HIGH is where it stops, PROMO where it stops in memory tiering mode), where its pages are "
 	"demoted to (by the kernel's rule: the nearest nodes of the next slower tier) and whether "
 	"kswapd has given up on it (STUCK); then distances and, where the firmware tells, latency "
-	"and bandwidth.",
+	"and bandwidth. Where it does not, the read bandwidth that tierctl measured when a limit was "
+	"given as a share of it, if it was.",
 	.examples = "  tierctl topo\n",
 	.run = run,
 };

@@ -436,6 +436,34 @@ static void test_inspect(void **state)
 	assert_int_equal(tier_policy__inspect(ctx, "/dev/null", &info), -EINVAL);
 }
 
+static void test_shares(void **state)
+{
+	unsigned int hundredths;
+
+	assert_int_equal(tier_parse_share("5%", &hundredths), 0);
+	assert_int_equal(hundredths, 500);
+	assert_int_equal(tier_parse_share("0.25%", &hundredths), 0);
+	assert_int_equal(hundredths, 25);
+	assert_int_equal(tier_parse_share("0.3%", &hundredths), 0);
+	assert_int_equal(hundredths, 30);
+	assert_int_equal(tier_parse_share("100%", &hundredths), 0);
+	assert_int_equal(hundredths, 10000);
+	assert_int_equal(tier_parse_share("100.01%", &hundredths), -ERANGE);
+	assert_int_equal(tier_parse_share("0%", &hundredths), -ERANGE);
+	assert_int_equal(tier_parse_share("0.001%", &hundredths), -EINVAL);
+	assert_int_equal(tier_parse_share("5", &hundredths), -EINVAL);
+	assert_int_equal(tier_parse_share("%", &hundredths), -EINVAL);
+	assert_int_equal(tier_parse_share("-5%", &hundredths), -EINVAL);
+	assert_int_equal(tier_parse_share("5%%", &hundredths), -EINVAL);
+	assert_int_equal(tier_parse_share("5.%", &hundredths), -EINVAL);
+	assert_int_equal(tier_parse_share("99999999999%", &hundredths), -EINVAL);
+
+	/* MB/s to MiB/s; never 0, which would be no limit; no overflow */
+	assert_int_equal(tier_share_mibps(20480, 1000), 1953);
+	assert_int_equal(tier_share_mibps(1, 1), 1);
+	assert_int_equal(tier_share_mibps(UINT64_MAX / 1000000, 10000), (UINT64_MAX / 1000000 * 1000000) >> 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -443,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_error_survives_cleanup),
 		cmocka_unit_test(test_verifier_reason),
 		cmocka_unit_test(test_requirements),

@@ -155,6 +155,13 @@ int tier_btf_var(const struct btf *btf, const char *section, const char *name,
 int tier_btf_member(const struct btf *btf, const char *type, const char *member,
 		    unsigned int *size);
 
+/* ---- bandwidth.c ---- */
+
+/* Sum of the slow-tier nodes' read bandwidths in MB/s; measures what is not known. */
+int tier_slow_tier_mbps(struct tier_ctx *ctx, __u64 *mbps);
+int tier_parse_share(const char *text, unsigned int *hundredths);
+__u64 tier_share_mibps(__u64 mbps, unsigned int hundredths);
+
 /* ---- prepare.c: from open to loaded ---- */
 
 int tier_object_prepare(struct tier_ctx *ctx, struct tier_object *object,

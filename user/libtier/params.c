@@ -11,6 +11,7 @@
 
 #define PARAM_TAG	"tier.param:"	/* MIN:MAX:UNIT:HELP */
 #define NEED_TAG	"tier.need:"	/* TIER_NEED_* bits */
+#define RATE_UNIT	"MiB/s"		/* such a parameter takes a share of the slow tier's, too */
 #define AUTO_TAG	"tier.autoneed:"	/* BITS:BELOW_WRAP_MS */
 
 int tier_btf_var(const struct btf *btf, const char *section, const char *name,
@@ -277,6 +278,7 @@ int tier_params_check(struct tier_ctx *ctx, const char *policy,
 		      const struct tier_setting *setting, unsigned int *index, __u64 *value)
 {
 	const struct tier_param_info *param = NULL;
+	unsigned int hundredths;
 	char hint[256];
 	int err;
 
@@ -289,13 +291,25 @@ int tier_params_check(struct tier_ctx *ctx, const char *policy,
 	if (!param)
 		return unknown(ctx, policy, setting->name, params, nr_params);
 
-	snprintf(hint, sizeof(hint), "It takes a whole number from %llu to %llu%s%s.", param->min,
-		 param->max, param->unit[0] ? " " : "", param->unit);
-	err = tier_parse_u64(setting->value, value);
+	snprintf(hint, sizeof(hint), "It takes a whole number from %llu to %llu%s%s%s.", param->min,
+		 param->max, param->unit[0] ? " " : "", param->unit, strcmp(param->unit, RATE_UNIT) ?
+		 "" : ", or 0.01% to 100% of what the slow tier can be read with");
+	if (!strcmp(param->unit, RATE_UNIT) && strchr(setting->value, '%')) {
+		err = tier_parse_share(setting->value, &hundredths);
+		if (!err) {
+			err = tier_slow_tier_mbps(ctx, value);
+			if (err)
+				return err;
+			*value = tier_share_mibps(*value, hundredths);
+		}
+	} else {
+		err = tier_parse_u64(setting->value, value);
+	}
 	if (err == -EINVAL)
 		return tier_fail(ctx, TIER_CLASS_USAGE, err, hint,
-				 "set %s of policy %s: \"%.40s\" is not a whole number",
-				 param->name, policy, setting->value);
+				 "set %s of policy %s: \"%.40s\" is not a whole number%s",
+				 param->name, policy, setting->value,
+				 strcmp(param->unit, RATE_UNIT) ? "" : " or a share");
 	if (err || *value < param->min || *value > param->max)
 		return tier_fail(ctx, TIER_CLASS_USAGE, -ERANGE, hint,
 				 "set %s of policy %s: %.40s is out of range", param->name, policy,
