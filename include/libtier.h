@@ -180,6 +180,27 @@ int tier_policy__inspect(struct tier_ctx *ctx, const char *policy,
 			 struct tier_policy_info **info);
 void tier_policy_info__free(struct tier_policy_info *info);
 
+/* What the running kernel made of a program. */
+struct tier_prog_cost {
+	char name[64];
+	__u32 verified_insns;	/* steps of the verifier; the kernel allows a million */
+	__u32 xlated_bytes;
+	__u32 jited_bytes;
+};
+
+/*
+ * A program of ours may take the verifier no more steps than this, half of what the
+ * kernel allows: room for verifiers that follow code less well than those we test with.
+ */
+#define TIER_VERIFIER_BUDGET	500000
+
+/*
+ * Load a policy's programs, all that this kernel and module can, and let them go again.
+ * Up to @max of @costs are filled in.
+ */
+int tier_policy__verify(struct tier_ctx *ctx, const char *policy, struct tier_prog_cost *costs,
+			unsigned int max, unsigned int *nr);
+
 /* Every policy_*.bpf.o of the lookup path; earlier directories hide later ones. */
 int tier_policy__list(struct tier_ctx *ctx, struct tier_policy_info ***infos,
 		      unsigned int *nr);

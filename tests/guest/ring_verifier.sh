@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Every shipped object passes the verifier of this kernel, and is taken in force.
 #
-# One check for each policy: load, what the module says is in force, unload. The
-# observer comes with each; its programs must all be attached where their target exists.
+# For each policy: load, what the module says is in force, what its programs took the
+# verifier, unload. The observer comes with each; its programs must all be attached where their target exists.
 # lab: --timeout 600
 # together
 . ./lib.sh
@@ -22,6 +22,16 @@ for file in /usr/local/lib/tierctl/policy_*.bpf.o; do
 		not_ok "$name"
 		tierctl -v load "$name" 2>&1 | tail -n 30 | sed 's/^/#   /'
 	fi
+	# With the module in, so that the deciding program is among them; exits with 1 over budget.
+	if tierctl info "$name" --verify --json >"$T_DIR/verify.json" 2>"$T_DIR/err"; then
+		ok "$name is within the verifier's budget"
+	else
+		not_ok "$name is within the verifier's budget"
+		sed 's/^/#   /' "$T_DIR/err"
+	fi
+	holds "$name: the deciding program was verified" \
+		"$(jget "$T_DIR/verify.json" "verified.name=${name}_promote.verified_insns")" -gt 0
+	tierctl info "$name" --verify 2>&1 | sed -n '/As this kernel/,$s/^/# /p'
 	[ "$name" != fixed ] || observers=$(find "$PIN_DIR/observer" -name 'link_*' | wc -l)
 	tierctl unload >"$T_DIR/out" 2>&1 || { not_ok "$name: unload"; sed 's/^/#   /' "$T_DIR/out"; }
 done
