@@ -326,8 +326,11 @@ void tier_knobs_restore(struct tier_ctx *ctx, const struct tier_journal *journal
 
 /* About to swap from the policy of map @from_id to that of @to_id. Failure is logged. */
 void tier_tenures_swap(struct tier_ctx *ctx, __u32 from_id, __u32 to_id, const char *to_policy);
-/* @stats: raw, the reading that counts as 0 from now on. */
-int tier_tenures_reset(struct tier_ctx *ctx, const struct tier_stats *stats);
+/* The same with a reading taken; 0 or a negative errno. */
+int tier_tenures_note(struct tier_ctx *ctx, __u32 from_id, __u32 to_id, const char *to_policy,
+		      const struct tier_stats *stats);
+/* @stats: raw, the reading that counts as 0 from now on; @map_id: of the policy in force. */
+int tier_tenures_reset(struct tier_ctx *ctx, __u32 map_id, const struct tier_stats *stats);
 /* Fills in the tenures of a raw reading, taken with the policy of @map_id in force. */
 int tier_tenures_read(struct tier_ctx *ctx, __u32 map_id, struct tier_stats *stats);
 void tier_tenures_remove(struct tier_ctx *ctx);

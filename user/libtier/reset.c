@@ -158,6 +158,7 @@ static int do_reset(struct tier_ctx *ctx, void *arg, struct tier_changes *change
 {
 	struct base base = { .magic = BASE_MAGIC, .abi = TIER_ABI_VERSION };
 	const unsigned int calls = TIER_EV_POLICY_CALLS;
+	struct tier_active active;
 	struct tier_stats *stats;
 	__u64 counted;
 	int err;
@@ -165,6 +166,9 @@ static int do_reset(struct tier_ctx *ctx, void *arg, struct tier_changes *change
 	err = tier_stats_read_raw(ctx, &stats);
 	if (err)
 		return err;
+	/* The reading has just found it, and nobody else may change it now. */
+	tier_active_open(ctx, &active);
+	tier_active_close(&active);
 	base.nr_nodes = stats->nr_nodes;
 	base.scans = stats->scans;
 	base.request = stats->request;
@@ -176,7 +180,7 @@ static int do_reset(struct tier_ctx *ctx, void *arg, struct tier_changes *change
 	counted = faults_of(stats) + stats->module_base[calls];
 	if (counted >= stats->module_before[calls] && counted <= stats->module[calls])
 		base.module[calls] = counted;
-	err = write_base(ctx, stats, &base) ?: tier_tenures_reset(ctx, stats) ?:
+	err = write_base(ctx, stats, &base) ?: tier_tenures_reset(ctx, active.map_id, stats) ?:
 	      reset_nodes(ctx, stats->nr_nodes);
 	tier_stats__free(stats);
 	return err;

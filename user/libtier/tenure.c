@@ -172,40 +172,49 @@ static void start_here(struct start *start, __u32 map_id, const char *policy,
 	sum(stats, &start->counts, start->moves);
 }
 
-void tier_tenures_swap(struct tier_ctx *ctx, __u32 from_id, __u32 to_id, const char *to_policy)
+int tier_tenures_note(struct tier_ctx *ctx, __u32 from_id, __u32 to_id, const char *to_policy,
+		      const struct tier_stats *stats)
 {
 	struct tier_tenures *t = calloc(1, sizeof(*t));
-	struct tier_error_copy copy;
-	struct tier_stats *stats;
 	int err = -ENOMEM;
 
-	tier_error_save(ctx, &copy);
-	if (t && !(err = tier_stats_read_raw(ctx, &stats))) {
+	if (t) {
 		resolve(ctx, t, from_id, stats->policy);
 		start_here(&t->next, to_id, to_policy, stats);
-		tier_stats__free(stats);
 		err = write_file(ctx, t);
 	}
+	free(t);
+	return err;
+}
+
+void tier_tenures_swap(struct tier_ctx *ctx, __u32 from_id, __u32 to_id, const char *to_policy)
+{
+	struct tier_error_copy copy;
+	struct tier_stats *stats;
+	int err;
+
+	tier_error_save(ctx, &copy);
+	err = tier_stats_read_raw(ctx, &stats);
+	if (!err)
+		err = tier_tenures_note(ctx, from_id, to_id, to_policy, stats);
+	tier_stats__free(stats);
 	if (err) {
 		/* Better no account than a wrong one. */
 		tier_log(ctx, TIER_LOG_WARN, "counters by policy begin anew: %s", strerror(-err));
 		tier_tenures_remove(ctx);
 	}
 	tier_error_restore(ctx, &copy);
-	free(t);
 }
 
-int tier_tenures_reset(struct tier_ctx *ctx, const struct tier_stats *stats)
+int tier_tenures_reset(struct tier_ctx *ctx, __u32 map_id, const struct tier_stats *stats)
 {
 	struct tier_tenures *t = calloc(1, sizeof(*t));
-	struct tier_active active;
 	int err = -ENOMEM;
 
-	if (t && !(err = tier_active_open(ctx, &active))) {
-		tier_active_close(&active);
+	if (t) {
 		t->magic = TENURE_MAGIC;
 		t->abi = TIER_ABI_VERSION;
-		start_here(&t->now, active.map_id, stats->policy, stats);
+		start_here(&t->now, map_id, stats->policy, stats);
 		err = write_file(ctx, t);
 	}
 	free(t);
