@@ -192,8 +192,7 @@ static double kept(double promoted, double demoted)
 	return promoted > demoted ? (promoted - demoted) / promoted : 0;
 }
 
-/* Fills in @p->why if what happened since it began is reason enough to go back. */
-static void judge(struct probation *p, const struct moves *now)
+void probation_judge(struct probation *p, const struct moves *now)
 {
 	__u64 wanted = now->wanted - p->from.wanted, promoted = now->promoted - p->from.promoted;
 	__u64 demoted = now->demoted - p->from.demoted;
@@ -233,7 +232,7 @@ void probation_check(struct tierctl *t, struct probation *p)
 	}
 	tier_status__free(s);
 	if (p->state == TRIAL_RUNNING && !*p->why && !read_moves(t, &now))
-		judge(p, &now);
+		probation_judge(p, &now);
 	if (*p->why)
 		p->state = TRIAL_FAILED;
 	else if (p->state == TRIAL_RUNNING && boottime_ns() >= p->end_ns)

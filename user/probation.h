@@ -47,6 +47,9 @@ int probation_start(struct tierctl *t, __u64 window_ms, struct probation *p);
 /* Look once; fills in state, ejected and why. What cannot be read is no verdict. */
 void probation_check(struct tierctl *t, struct probation *p);
 
+/* Fills in why if what happened from p->from to @now is reason enough to go back. */
+void probation_judge(struct probation *p, const struct moves *now);
+
 /* The trial has ended: go back if it failed. The memo keeps the outcome. 0 or an exit code. */
 int probation_finish(struct tierctl *t, struct probation *p);
 
