@@ -13,8 +13,8 @@
 # second by second), classes.json with classes.trace, machine.json.
 #
 # The latencies of the two classes show whether this machine, with this load and this scanner,
-# can tell hot from cold at all. They are recorded while every page is refused, so that none
-# moves, and apart from the runs that are compared, for tracing costs time.
+# can tell hot from cold at all. They are recorded with all pages on the slow node and every one
+# refused, so that none moves, and apart from the runs that are compared, for tracing costs time.
 set -u
 
 memcached=
@@ -91,7 +91,7 @@ record_classes()
 	# The parameter makes the module pass addresses; nothing here is shared.
 	tierctl load fixed --set hot_threshold_ms=0 --set reject_shared_cow=1 ||
 		die "loading fixed, to record latencies"
-	start_load "$OUT/classes.json" "$@" --seconds "$classes" --page-map
+	start_load "$OUT/classes.json" "$@" --seconds "$classes" --place slow --page-map
 	# In place before the first access: attaching patches code that must not be running.
 	tierctl trace --addr >/tmp/trace 2>/tmp/trace.err &
 	trace=$!

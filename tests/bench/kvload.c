@@ -6,8 +6,9 @@
  *	kvload --socket /tmp/mc --pid $! --records 24000 --rate 3000 --json kv.json
  *
  * It stores the records, finds each of them in memcached's memory (once, through
- * /proc/PID/mem: that takes no hint faults), moves them to the slow nodes, and from
- * then on asks for records at a known pace, with known probabilities. A page's
+ * /proc/PID/mem: that takes no hint faults), and from then on asks for records at a
+ * known pace, with known probabilities. Memory lies where memcached and the kernel
+ * put it, and the best placement may use what was free before. A page's
  * weight is the sum over the records that lie on it. From there on all is measured
  * and reported as by tierload, whose head explains the figures; a "page" counts as
  * hot when it is among the heaviest that fit into fast memory.
@@ -28,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -245,29 +245,6 @@ static struct page *weigh(const struct kv *kv, uint32_t *count)
 	return page;
 }
 
-/* memcached put them where there was room; all runs are to start alike. */
-static int move_to_slow(const struct kv *kv, struct tl_worker *w, const struct tl_nodes *nodes)
-{
-	uint32_t i, pages = w->dist.shape.pages, left = 0;
-	int *node = malloc(pages * sizeof(*node)), *status = calloc(pages, sizeof(*status)), err;
-
-	if (!node || !status)
-		return failed("memory for moving pages");
-	for (i = 0; i < pages; i++)
-		node[i] = __builtin_ctzll(nodes->slow);
-	err = syscall(SYS_move_pages, kv->pid, (unsigned long)pages, w->address, node, status, 2);
-	for (i = 0; i < pages; i++)
-		left += status[i] != node[i];
-	free(node);
-	free(status);
-	if (err < 0 || left > pages / 100) {
-		fprintf(stderr, "kvload: moving %u pages to the slow node: %u are not there (%s)\n",
-			pages, left, strerror(errno));
-		return -1;
-	}
-	return 0;
-}
-
 /* Asks for n records at once and reads all answers. */
 static int get_batch(struct kv *kv, struct tl_cursor *cursor, uint32_t n)
 {
@@ -377,7 +354,7 @@ static const struct argp_option options[] = {
 	{ "seconds", O_SECONDS, "S", 0, "length of the run (default 60)", 0 },
 	{ "seed", O_SEED, "N", 0, "same seed, same popularity and same gets (default 1)", 0 },
 	{ "json", O_JSON, "FILE", 0, "write samples and totals", 0 },
-	{ "ready-file", O_READY, "FILE", 0, "create FILE once all records lie on the slow node", 0 },
+	{ "ready-file", O_READY, "FILE", 0, "create FILE once all records are stored", 0 },
 	{ "wait-file", O_WAIT, "FILE", 0, "make no get before FILE exists", 0 },
 	{ "fast-ns", O_FAST_NS, "N", 0, "modelled latency of fast memory (default 100)", 0 },
 	{ "slow-ns", O_SLOW_NS, "N", 0, "modelled latency of slow memory (default 250)", 0 },
@@ -442,7 +419,7 @@ int main(int argc, char **argv)
 		.records = 24000, .value_bytes = 4000,
 		.opt = { .workload = "memcached", .kind = TL_ZIPF, .theta = 0.99, .rate = 3000,
 			 .seconds = 60, .seed = 1, .threads = 1, .report_ms = 1000, .late_ms = 100,
-			 .hot_share = 0.9, .unit_pages = 1, .scatter = true, .place = TL_PLACE_SLOW,
+			 .hot_share = 0.9, .unit_pages = 1, .scatter = true, .place = TL_PLACE_DEFAULT,
 			 .fast_ns = 100, .slow_ns = 250, .migrate_ns = 3000, .fault_ns = 1000 },
 	};
 	struct argp argp = { options, parse, NULL, "Zipf-distributed gets from a memcached, and where its memory lies.",
@@ -467,8 +444,8 @@ int main(int argc, char **argv)
 	kv.at = calloc(kv.records, sizeof(*kv.at));
 	if (!kv.value || !kv.at || tl_dist_init(&kv.dist, &shape, malloc(tl_dist_bytes(&shape))))
 		return failed("memory for the tables") ? 1 : 0;
-	if (dial(&kv) || store(&kv) || find_records(&kv) || describe(&kv, &worker) ||
-	    move_to_slow(&kv, &worker, &nodes) || tl_free_pages(nodes.fast, &fast, &cache))
+	if (tl_free_pages(nodes.fast, &fast, &cache) || dial(&kv) || store(&kv) ||
+	    find_records(&kv) || describe(&kv, &worker))
 		return 1;
 	run.fast_capacity_pages = fast;
 	err = watch(&kv, &run);
