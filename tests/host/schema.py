@@ -11,7 +11,7 @@ SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
 WITHOUT = {"top", "daemon"}
 # Numbers that are counts of what their name says, ids, or values whose unit stands beside
 # them. All others end in a unit.
-UNITS = re.compile(r"(_(ns|ms|s|bytes|pages|faults|mbps|ratio|per_s))$")
+UNITS = re.compile(r"(_(ns|ms|s|bytes|pages|faults|insns|mbps|ratio|per_s))$")
 COUNTS = re.compile(
     r"^(faults|pages|faults_\w+|\w+_(calls|verdicts|faults|skips|runs|works|ranges|ptes|drops|events|"
     r"passes|ptes_per_run)|times|cpus|checks|insns|unexpected|mapped_by|promote_(ok|refused|failed))$")

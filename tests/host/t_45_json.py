@@ -20,9 +20,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("TIER_BUILD", os.path.join(TOP, "build"))
 FAULTS = b'{"latency_ms":100,"expect":"hot"}\n{"latency_ms":5000}\n'
 COMMANDS = (["help"], ["version"], ["version", "--features"], ["list"], ["info", "fixed"],
-            ["info", "lazyscan"], ["topo"], ["status"], ["config"], ["completion", "bash"],
-            ["metrics"], ["doctor", "-w", "0"], ["replay", "fixed"], ["nosuch"], ["stats", "-i", "x"],
-            ["explain", "0"])
+            ["info", "lazyscan"], ["info", "fixed", "--verify"], ["topo"], ["status"], ["config"],
+            ["completion", "bash"], ["metrics"], ["doctor", "-w", "0"], ["replay", "fixed"],
+            ["nosuch"], ["stats", "-i", "x"], ["explain", "0"])
 
 checks = 0
 failed = 0
@@ -67,7 +67,8 @@ def main():
         if name not in commands | {"error"}:
             bad.append("no command is called so")
         if not bad:
-            bad = [f"{n}: no unit, and no count that schema.py knows" for n in schema.without_unit(name)]
+            bad = [f"{n}: no unit, and no count that schema.py knows"
+                   for n in schema.without_unit(name)]
         check(f"schema of {name}", bad)
     check("every command has a schema", sorted(commands - set(schema.names()) - schema.WITHOUT))
     print(f"1..{checks}")
