@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The fast path: one hint fault, from the kernel's question to our verdict. */
 #include "internal.h"
+#include <linux/filter.h>
 #include <linux/jiffies.h>
 #include <linux/mempolicy.h>
 #include <linux/nodemask.h>
@@ -159,14 +160,28 @@ static noinline void fill_needs(struct tier_fault *fault, struct task_struct *p,
 		fill_allowed(fault, p, vma);
 }
 
+/*
+ * The program itself, if it is known, with what its trampoline would provide: an RCU
+ * read side without migration. PREEMPT_RT's fault path can be moved to another CPU.
+ */
+static __always_inline u32 call_promote(struct tier_in_force *policy, struct tier_fault *fault,
+					struct folio *folio)
+{
+	u64 args[] = { (u64)fault, (u64)folio };
+
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && likely(policy->promote))
+		return bpf_prog_run(policy->promote, args);
+	return policy->ops->promote(fault, folio);
+}
+
 /* The vm_fault is for this call only: it lies on the stack of the fault. */
-static noinline u32 promote_with_needs(struct tier_policy_ops *ops, struct tier_fault *fault,
+static noinline u32 promote_with_needs(struct tier_in_force *policy, struct tier_fault *fault,
 				       struct task_struct *p, struct folio *folio)
 {
 	u32 decision;
 
-	fill_needs(fault, p, folio, ops->flags);
-	decision = ops->promote(fault, folio);
+	fill_needs(fault, p, folio, policy->needs);
+	decision = call_promote(policy, fault, folio);
 	tier_near_end();
 	return decision;
 }
@@ -221,7 +236,7 @@ static noinline void count_candidate(int nid, u32 decision, u32 nr_pages)
 		mod_node_page_state(NODE_DATA(nid), PGPROMOTE_CANDIDATE, nr_pages);
 }
 
-static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, struct task_struct *p,
+static __always_inline enum tier_verdict decide(struct tier_in_force *policy, struct task_struct *p,
 						struct folio *folio, int src_nid, int dst_nid)
 {
 	unsigned long folio_flags = READ_ONCE(*tier_folio_flags(folio));
@@ -247,10 +262,10 @@ static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, str
 	fault.reserved = 0;
 
 	tier_event(POLICY_CALLS);
-	decision = unlikely(ops->flags) ? promote_with_needs(ops, &fault, p, folio) :
-					  ops->promote(&fault, folio);
+	decision = unlikely(policy->needs) ? promote_with_needs(policy, &fault, p, folio) :
+					     call_promote(policy, &fault, folio);
 	if (unlikely(decision >= TIER_NR_DECISIONS || !(known_decisions() & BIT(decision)))) {
-		tier_policy_bad_verdict(ops, decision);
+		tier_policy_bad_verdict(policy, decision);
 		return TIER_VERDICT_KERNEL;
 	}
 	if (unlikely(atomic_read(&tier_hot.bad_streak)))
@@ -279,9 +294,15 @@ static __always_inline enum tier_verdict decide(struct tier_policy_ops *ops, str
 }
 
 /*
- * should_numa_migrate_memory(p, folio, src_nid, dst_cpu), page-table lock held.
- * Where that lock is a spinlock, preemption is off and we are an RCU reader as
- * it is. No stack protector: no array on this stack, and it is the fast path.
+ * Where the page-table lock is a spinlock, preemption is off and we are an RCU reader
+ * as it is. Kernels that prove it want to see the lock all the same, as BPF's map
+ * helpers ask for it.
+ */
+#define READER_AS_IT_IS	(!IS_ENABLED(CONFIG_PREEMPT_RT) && !IS_ENABLED(CONFIG_PROVE_RCU))
+
+/*
+ * should_numa_migrate_memory(p, folio, src_nid, dst_cpu), page-table lock held. No stack
+ * protector: nothing on this stack can overflow, and it is the fast path.
  */
 void notrace __no_stack_protector
 tier_hook_promote(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
@@ -290,7 +311,7 @@ tier_hook_promote(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *
 	int src_nid = (int)ftrace_regs_get_argument(fregs, 2);
 	int dst_nid = cpu_to_node((int)ftrace_regs_get_argument(fregs, 3));
 	enum tier_verdict verdict = TIER_VERDICT_KERNEL;
-	struct tier_policy_ops *policy;
+	struct tier_in_force *policy;
 
 	if (tier_node_left_alone(src_nid) || (unsigned int)dst_nid >= TIER_MAX_NODES) {
 		tier_event(OTHER_FAULTS);
@@ -302,16 +323,16 @@ tier_hook_promote(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *
 		return;
 	}
 
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+	if (!READER_AS_IT_IS)
 		rcu_read_lock();
-	policy = rcu_dereference_check(tier_hot.ops, rcu_read_lock_sched_held());
+	policy = rcu_dereference_check(tier_hot.policy, rcu_read_lock_sched_held());
 	if (likely(policy))
 		verdict = decide(policy, (struct task_struct *)ftrace_regs_get_argument(fregs, 0),
 				 (struct folio *)ftrace_regs_get_argument(fregs, 1),
 				 src_nid, dst_nid);
 	else
 		tier_event(UNDECIDED);
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+	if (!READER_AS_IT_IS)
 		rcu_read_unlock();
 
 	if (verdict == TIER_VERDICT_KERNEL)

@@ -18,6 +18,15 @@
 #include <tier/abi.h>
 #include <tier/ops.h>
 
+struct bpf_prog;
+
+/* A policy in force, as the hooks see it. */
+struct tier_in_force {
+	const struct bpf_prog *promote;	/* see direct.c; NULL: call ops->promote() */
+	struct tier_policy_ops *ops;
+	u32 needs;			/* ops->flags */
+};
+
 /*
  * Read on every hint fault, written by control operations only: one cache line.
  *
@@ -26,7 +35,7 @@
  * or because the kernel is not in tiering mode (then all bits are set).
  */
 struct tier_hot {
-	struct tier_policy_ops __rcu *ops;
+	struct tier_in_force __rcu *policy;
 	u64 left_alone_nodes;
 	u64 top_nodes;
 	atomic_t bad_streak;
@@ -86,7 +95,7 @@ struct tier_policy_view {
 int tier_policy_attach(struct tier_policy_ops *ops);
 int tier_policy_swap(struct tier_policy_ops *ops);
 void tier_policy_detach(void);
-void tier_policy_bad_verdict(struct tier_policy_ops *ops, int value);
+void tier_policy_bad_verdict(struct tier_in_force *policy, int value);
 void tier_policy_view(struct tier_policy_view *view);
 void tier_policy_shutdown(void);
 
@@ -146,6 +155,11 @@ int tier_kfunc_init(void);
 
 /* struct_ops.c */
 int tier_struct_ops_init(void);
+
+/* direct.c: which program is a policy's promote()? */
+void tier_direct_begin(const struct tier_policy_ops *ops, int prog_fd);
+void tier_direct_end(const struct tier_policy_ops *ops, u32 prog_id);
+const struct bpf_prog *tier_direct_prog(const struct tier_policy_ops *ops);
 
 /* sysfs.c */
 int tier_sysfs_init(void);

@@ -32,15 +32,15 @@ static int move_begin(struct kretprobe_instance *ri, struct pt_regs *regs, int n
 static void move_end(struct kretprobe_instance *ri, int error)
 {
 	struct tier_move *move = (struct tier_move *)ri->data;
-	struct tier_policy_ops *policy;
+	struct tier_in_force *policy;
 
 	move->error = error;
 	move->now_ms = jiffies_to_msecs(jiffies);
 	rcu_read_lock();
-	policy = rcu_dereference(tier_hot.ops);
-	if (policy && policy->migrated) {
+	policy = rcu_dereference(tier_hot.policy);
+	if (policy && policy->ops->migrated) {
 		tier_event(MIGRATED_CALLS);
-		policy->migrated(move);
+		policy->ops->migrated(move);
 	}
 	rcu_read_unlock();
 }

@@ -2,7 +2,7 @@
 /*
  * Which policy is in force: attach, swap, detach, ejection.
  *
- * tier_hot.ops is what the hooks call. It is published before the hooks are
+ * tier_hot.policy is what the hooks call. It is published before the hooks are
  * armed and taken back after they are gone, so that a hooked fault always finds
  * a policy, except after an ejection: then it is NULL until the hooks are gone,
  * and the kernel decides.
@@ -28,13 +28,30 @@ static struct {
 
 static void settle_ejection_fn(struct work_struct *work);
 static DECLARE_WORK(ejection_work, settle_ejection_fn);
-/* Written by whoever took tier_hot.ops away, read after a grace period. */
+/* Written by whoever took tier_hot.policy away, read after a grace period. */
 static int ejection_value;
 
-static struct tier_policy_ops *publish(struct tier_policy_ops *ops)
+/*
+ * Two, so that one can be filled in while the other is in force. Between two calls
+ * that put a policy in force lies a grace period: the other one has no reader left.
+ * Returns true if a policy was in force.
+ */
+static bool publish(struct tier_policy_ops *ops)
 {
+	static struct tier_in_force slots[2];
+	static unsigned int last;
+	struct tier_in_force *slot = NULL;
+
+	lockdep_assert_held(&policy_mutex);
+	if (ops) {
+		last ^= 1;
+		slot = &slots[last];
+		slot->ops = ops;
+		slot->promote = tier_direct_prog(ops);
+		slot->needs = ops->flags;
+	}
 	atomic_set(&tier_hot.bad_streak, 0);
-	return unrcu_pointer(xchg(&tier_hot.ops, RCU_INITIALIZER(ops)));
+	return unrcu_pointer(xchg(&tier_hot.policy, RCU_INITIALIZER(slot)));
 }
 
 static int call_init(struct tier_policy_ops *ops)
@@ -124,7 +141,7 @@ static void settle_ejection_fn(struct work_struct *work)
 {
 	mutex_lock(&policy_mutex);
 	/* A detach or swap may have been faster, and has left the record then. */
-	if (attached.state == TIER_STATE_ACTIVE && !rcu_access_pointer(tier_hot.ops)) {
+	if (attached.state == TIER_STATE_ACTIVE && !rcu_access_pointer(tier_hot.policy)) {
 		take_out_of_force();
 		record_ejection();
 		attached.state = TIER_STATE_EJECTED;
@@ -133,7 +150,7 @@ static void settle_ejection_fn(struct work_struct *work)
 }
 
 /* Called from the hooks, in atomic context, inside a read-side section. */
-void tier_policy_bad_verdict(struct tier_policy_ops *ops, int value)
+void tier_policy_bad_verdict(struct tier_in_force *policy, int value)
 {
 	unsigned int limit = READ_ONCE(tier_max_bad_verdicts);
 
@@ -141,7 +158,7 @@ void tier_policy_bad_verdict(struct tier_policy_ops *ops, int value)
 	if (atomic_inc_return(&tier_hot.bad_streak) < limit || !limit)
 		return;
 	/* Several CPUs may get here, and the policy may have been swapped meanwhile. */
-	if (cmpxchg(&tier_hot.ops, RCU_INITIALIZER(ops), NULL) != RCU_INITIALIZER(ops))
+	if (cmpxchg(&tier_hot.policy, RCU_INITIALIZER(policy), NULL) != RCU_INITIALIZER(policy))
 		return;
 	WRITE_ONCE(ejection_value, value);
 	schedule_work(&ejection_work);
@@ -172,7 +189,7 @@ static int swap_active(struct tier_policy_ops *ops)
 {
 	unsigned int old_hooks = tier_hooks_wanted(attached.ops);
 	unsigned int hooks = tier_hooks_wanted(ops);
-	struct tier_policy_ops *in_force;
+	bool in_force;
 	int err;
 
 	err = call_init(ops);

@@ -10,7 +10,7 @@ static noinline notrace unsigned long scan_skipped(void)
 	return 0;
 }
 
-static bool skip_range(struct tier_policy_ops *ops, struct vm_area_struct *vma,
+static bool skip_range(struct tier_in_force *policy, struct vm_area_struct *vma,
 		       unsigned long start, unsigned long end)
 {
 	struct tier_scan scan = {
@@ -28,13 +28,13 @@ static bool skip_range(struct tier_policy_ops *ops, struct vm_area_struct *vma,
 	int verdict;
 
 	tier_event(SCAN_CALLS);
-	verdict = ops->scan(&scan);
+	verdict = policy->ops->scan(&scan);
 	if (verdict == TIER_SCAN_SKIP) {
 		tier_event(SCAN_SKIPS);
 		return true;
 	}
 	if (verdict != TIER_SCAN_GO)
-		tier_policy_bad_verdict(ops, verdict);
+		tier_policy_bad_verdict(policy, verdict);
 	return false;
 }
 
@@ -42,14 +42,14 @@ static bool skip_range(struct tier_policy_ops *ops, struct vm_area_struct *vma,
 void notrace tier_hook_scan(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *ops,
 			    struct ftrace_regs *fregs)
 {
-	struct tier_policy_ops *policy;
+	struct tier_in_force *policy;
 
 	if (!tier_mode_tiering())
 		return;
 
 	rcu_read_lock();
-	policy = rcu_dereference(tier_hot.ops);
-	if (policy && policy->scan &&
+	policy = rcu_dereference(tier_hot.policy);
+	if (policy && policy->ops->scan &&
 	    skip_range(policy, (struct vm_area_struct *)ftrace_regs_get_argument(fregs, 0),
 		       ftrace_regs_get_argument(fregs, 1), ftrace_regs_get_argument(fregs, 2)))
 		ftrace_regs_set_instruction_pointer(fregs, (unsigned long)scan_skipped);

@@ -50,6 +50,9 @@ static bool is_valid_access(int off, int size, enum bpf_access_type type,
 	return bpf_tracing_btf_ctx_access(off, size, type, prog, info);
 }
 
+_Static_assert(offsetof(struct tier_policy_ops, promote) < offsetof(struct tier_policy_ops, name),
+	       "promote() must have been filled in when the name is copied");
+
 /* No btf_struct_access: what the arguments point to is read-only. */
 static const struct bpf_verifier_ops verifier_ops = {
 	.is_valid_access = is_valid_access,
@@ -94,7 +97,10 @@ static int copy_name(char *to, const char *from)
 	return 0;
 }
 
-/* Returns 1 for a member that has been copied, 0 for the ones that BPF fills in. */
+/*
+ * Returns 1 for a member that has been copied, 0 for the ones that BPF fills in.
+ * Members come in their order: see direct.c for what promote's value is when.
+ */
 static int init_member(const struct btf_type *t, const struct btf_member *member, void *kdata,
 		       const void *udata)
 {
@@ -102,6 +108,9 @@ static int init_member(const struct btf_type *t, const struct btf_member *member
 	struct tier_policy_ops *to = kdata;
 
 	switch (__btf_member_bit_offset(t, member) / 8) {
+	case offsetof(struct tier_policy_ops, promote):
+		tier_direct_begin(to, (int)*(const unsigned long *)&from->promote);
+		return 0;
 	case offsetof(struct tier_policy_ops, abi_version):
 		if (from->abi_version != TIER_ABI_VERSION) {
 			pr_notice("policy refused: built for ABI level %u, this module has %d\n",
@@ -119,6 +128,7 @@ static int init_member(const struct btf_type *t, const struct btf_member *member
 		to->flags = from->flags;
 		return 1;
 	case offsetof(struct tier_policy_ops, name):
+		tier_direct_end(to, *(const unsigned long *)&from->promote);
 		return copy_name(to->name, from->name) ?: 1;
 	default:
 		return 0;
