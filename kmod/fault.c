@@ -24,6 +24,17 @@ static __always_inline u32 known_decisions(void)
 #undef TIER_DECISION
 }
 
+/* Refusals that nothing is counted for elsewhere: most faults end in one. */
+static __always_inline u32 plain_rejects(void)
+{
+#define TIER_DECISION(id, verdict, sym, name, cause) \
+	| ((id) >= TIER_FIRST_REJECT && !tier_decision_is_candidate(id) ? BIT(id) : 0)
+	return 0
+#include <tier/decisions.def>
+		;
+#undef TIER_DECISION
+}
+
 static __always_inline u32 counted_decisions(void)
 {
 #define TIER_DECISION(id, verdict, sym, name, cause) \
@@ -160,32 +171,6 @@ static noinline void fill_needs(struct tier_fault *fault, struct task_struct *p,
 		fill_allowed(fault, p, vma);
 }
 
-/*
- * The program itself, if it is known, with what its trampoline would provide: an RCU
- * read side without migration. PREEMPT_RT's fault path can be moved to another CPU.
- */
-static __always_inline u32 call_promote(struct tier_in_force *policy, struct tier_fault *fault,
-					struct folio *folio)
-{
-	u64 args[] = { (u64)fault, (u64)folio };
-
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && likely(policy->promote))
-		return bpf_prog_run(policy->promote, args);
-	return policy->ops->promote(fault, folio);
-}
-
-/* The vm_fault is for this call only: it lies on the stack of the fault. */
-static noinline u32 promote_with_needs(struct tier_in_force *policy, struct tier_fault *fault,
-				       struct task_struct *p, struct folio *folio)
-{
-	u32 decision;
-
-	fill_needs(fault, p, folio, policy->needs);
-	decision = call_promote(policy, fault, folio);
-	tier_near_end();
-	return decision;
-}
-
 /* jiffies_to_msecs() is a call; at all usual HZ it is one multiplication. */
 static __always_inline u32 now_ms(void)
 {
@@ -236,61 +221,130 @@ static noinline void count_candidate(int nid, u32 decision, u32 nr_pages)
 		mod_node_page_state(NODE_DATA(nid), PGPROMOTE_CANDIDATE, nr_pages);
 }
 
-static __always_inline enum tier_verdict decide(struct tier_in_force *policy, struct task_struct *p,
-						struct folio *folio, int src_nid, int dst_nid)
+/*
+ * The record that a policy reads. What only policies with needs see of it is zero but
+ * during their calls. One to a CPU, as no hint fault interrupts another one under the
+ * page-table lock; where that lock lets other tasks in, each fault brings its own.
+ */
+#ifdef CONFIG_PREEMPT_RT
+#define DECLARE_FAULT(name)	struct tier_fault name##_here = {}, *name = &name##_here
+#else
+static DEFINE_PER_CPU_ALIGNED(struct tier_fault, fault_record);
+#define DECLARE_FAULT(name)	struct tier_fault *name = this_cpu_ptr(&fault_record)
+#endif
+
+/* The array that the program takes its arguments from, and what must outlast its call. */
+struct promote_call {
+	u64 fault;
+	u64 folio;
+	struct tier_in_force *policy;
+};
+
+/* All that is not known of every policy and fault. The vm_fault is for this call only. */
+static noinline u32 promote_slowly(struct promote_call *call, struct task_struct *p)
 {
-	unsigned long folio_flags = READ_ONCE(*tier_folio_flags(folio));
-	u32 now = now_ms(), decision, cap_pages;
-	struct tier_fault fault tier_uninitialized;	/* each member is stored below */
+	struct tier_fault *fault = (struct tier_fault *)call->fault;
+	struct folio *folio = (struct folio *)call->folio;
+	struct tier_in_force *policy = call->policy;
+	u32 decision;
 
-	fault.now_ms = now;
-	fault.latency_ms = stamp_latency_ms(folio_flags, now);
-	fault.nr_pages = folio_nr_pages(folio);
-	fault.flags = folio_flags & BIT(PG_swapbacked) ? 0 : TIER_FAULT_FILE;
-	fault.src_nid = src_nid;
-	fault.dst_nid = dst_nid;
-	fault.pid = p->pid;
-	fault.tgid = p->tgid;
-	fault.now_ns = 0;
-	fault.pfn = folio_pfn(folio);
-	fault.addr = 0;
-	fault.mm_id = 0;
-	fault.vm_start = 0;
-	fault.vm_end = 0;
-	fault.vm_flags = 0;
-	fault.near_pages = 0;
-	fault.reserved = 0;
+	if (policy->needs)
+		fill_needs(fault, p, folio, policy->needs);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && policy->promote)
+		decision = bpf_prog_run(policy->promote, call);
+	else
+		decision = policy->ops->promote(fault, folio);
+	if (policy->needs) {
+		tier_near_end();
+		fault->now_ns = fault->addr = fault->mm_id = 0;
+		fault->vm_start = fault->vm_end = fault->vm_flags = 0;
+	}
+	return decision;
+}
 
-	tier_event(POLICY_CALLS);
-	decision = unlikely(policy->needs) ? promote_with_needs(policy, &fault, p, folio) :
-					     call_promote(policy, &fault, folio);
+/* A decision that is no plain refusal: where the CPU has to go on, 0 for the kernel's way. */
+static noinline unsigned long settle(struct promote_call *call, u32 decision)
+{
+	struct tier_fault *fault = (struct tier_fault *)call->fault;
+	struct folio *folio = (struct folio *)call->folio;
+	u32 cap_pages;
+
 	if (unlikely(decision >= TIER_NR_DECISIONS || !(known_decisions() & BIT(decision)))) {
-		tier_policy_bad_verdict(policy, decision);
-		return TIER_VERDICT_KERNEL;
+		tier_policy_bad_verdict(call->policy, decision);
+		return 0;
 	}
 	if (unlikely(atomic_read(&tier_hot.bad_streak)))
 		atomic_set(&tier_hot.bad_streak, 0);
 	if (decision == TIER_KERNEL) {
 		tier_event(KERNEL_VERDICTS);
-		return TIER_VERDICT_KERNEL;
+		return 0;
 	}
 
-	/* From here on out of the record, which costs less than registers kept over the call. */
-	tier_restamp(folio, folio_flags, fault.now_ms);
+	tier_restamp(folio, READ_ONCE(*tier_folio_flags(folio)), fault->now_ms);
 	if (counted_decisions() & BIT(decision))
-		count_candidate(fault.dst_nid, decision, fault.nr_pages);
+		count_candidate(fault->dst_nid, decision, fault->nr_pages);
 	if (decision >= TIER_FIRST_REJECT) {
 		tier_event(REJECT_VERDICTS);
-		return TIER_VERDICT_REJECT;
+		return (unsigned long)verdict_reject;
 	}
 	cap_pages = READ_ONCE(tier_promote_cap_pages_per_s);
 	if (unlikely(cap_pages) &&
-	    !within_cap(fault.dst_nid, fault.nr_pages, fault.now_ms, cap_pages)) {
+	    !within_cap(fault->dst_nid, fault->nr_pages, fault->now_ms, cap_pages)) {
 		tier_event(CAPPED);
-		return TIER_VERDICT_REJECT;
+		return (unsigned long)verdict_reject;
 	}
 	tier_event(PROMOTE_VERDICTS);
-	return TIER_VERDICT_PROMOTE;
+	return (unsigned long)verdict_promote;
+}
+
+/*
+ * One slow-tier fault, inside an RCU read side. What is needed after the call is read
+ * anew or out of memory, which costs less than registers kept over it.
+ */
+static __always_inline unsigned long
+decide(struct tier_in_force *policy, struct task_struct *p, struct folio *folio,
+       int src_nid, int dst_nid)
+{
+	struct promote_call call = { .folio = (u64)folio, .policy = policy };
+	unsigned long folio_flags = READ_ONCE(*tier_folio_flags(folio));
+	u32 now = now_ms(), decision;
+	const struct bpf_prog *prog;
+	DECLARE_FAULT(fault);
+
+	call.fault = (u64)fault;
+	fault->now_ms = now;
+	fault->latency_ms = stamp_latency_ms(folio_flags, now);
+	fault->nr_pages = folio_flags & BIT(PG_head) ? folio_nr_pages(folio) : 1;
+	fault->flags = folio_flags & BIT(PG_swapbacked) ? 0 : TIER_FAULT_FILE;
+	/* two plain stores: compilers make one of them, after three instructions */
+	WRITE_ONCE(fault->src_nid, src_nid);
+	WRITE_ONCE(fault->dst_nid, dst_nid);
+	fault->pid = p->pid;
+	fault->tgid = p->tgid;
+	fault->pfn = folio_pfn(folio);
+
+	tier_event(POLICY_CALLS);
+	prog = policy->plain_promote;
+	if (likely(prog) && !static_branch_unlikely(&bpf_stats_enabled_key))
+		decision = bpf_dispatcher_nop_func(&call, prog->insnsi, prog->bpf_func);
+	else
+		decision = promote_slowly(&call, p);
+	if (likely(decision < TIER_NR_DECISIONS && plain_rejects() & BIT(decision) &&
+		   !atomic_read(&tier_hot.bad_streak))) {
+		folio = (struct folio *)call.folio;
+		tier_restamp(folio, READ_ONCE(*tier_folio_flags(folio)), now_ms());
+		tier_event(REJECT_VERDICTS);
+		return (unsigned long)verdict_reject;
+	}
+	return settle(&call, decision);
+}
+
+/* Where preemption is off, the kernel asks for the CPU that runs this. */
+static __always_inline int target_node(struct ftrace_regs *fregs)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return cpu_to_node((int)ftrace_regs_get_argument(fregs, 3));
+	return numa_node_id();
 }
 
 /*
@@ -309,9 +363,9 @@ tier_hook_promote(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *
 		  struct ftrace_regs *fregs)
 {
 	int src_nid = (int)ftrace_regs_get_argument(fregs, 2);
-	int dst_nid = cpu_to_node((int)ftrace_regs_get_argument(fregs, 3));
-	enum tier_verdict verdict = TIER_VERDICT_KERNEL;
+	int dst_nid = target_node(fregs);
 	struct tier_in_force *policy;
+	unsigned long go_on = 0;
 
 	if (tier_node_left_alone(src_nid) || (unsigned int)dst_nid >= TIER_MAX_NODES) {
 		tier_event(OTHER_FAULTS);
@@ -327,16 +381,14 @@ tier_hook_promote(unsigned long ip, unsigned long parent_ip, struct ftrace_ops *
 		rcu_read_lock();
 	policy = rcu_dereference_check(tier_hot.policy, rcu_read_lock_sched_held());
 	if (likely(policy))
-		verdict = decide(policy, (struct task_struct *)ftrace_regs_get_argument(fregs, 0),
-				 (struct folio *)ftrace_regs_get_argument(fregs, 1),
-				 src_nid, dst_nid);
+		go_on = decide(policy, (struct task_struct *)ftrace_regs_get_argument(fregs, 0),
+			       (struct folio *)ftrace_regs_get_argument(fregs, 1),
+			       src_nid, dst_nid);
 	else
 		tier_event(UNDECIDED);
 	if (!READER_AS_IT_IS)
 		rcu_read_unlock();
 
-	if (verdict == TIER_VERDICT_KERNEL)
-		return;
-	ftrace_regs_set_instruction_pointer(fregs, (unsigned long)(verdict == TIER_VERDICT_PROMOTE ?
-					    verdict_promote : verdict_reject));
+	if (go_on)
+		ftrace_regs_set_instruction_pointer(fregs, go_on);
 }

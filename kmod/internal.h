@@ -22,9 +22,10 @@ struct bpf_prog;
 
 /* A policy in force, as the hooks see it. */
 struct tier_in_force {
-	const struct bpf_prog *promote;	/* see direct.c; NULL: call ops->promote() */
+	const struct bpf_prog *plain_promote;	/* promote, if the policy needs nothing more */
+	const struct bpf_prog *promote;		/* see direct.c; NULL: call ops->promote() */
 	struct tier_policy_ops *ops;
-	u32 needs;			/* ops->flags */
+	u32 needs;				/* ops->flags */
 };
 
 /*
@@ -130,9 +131,10 @@ static __always_inline void tier_restamp(struct folio *folio, unsigned long old,
 {
 	const unsigned long mask = (unsigned long)LAST_CPUPID_MASK << LAST_CPUPID_PGSHIFT;
 	unsigned long stamp = (unsigned long)(now_ms >> PAGE_ACCESS_TIME_BUCKETS)
-			      << LAST_CPUPID_PGSHIFT & mask;
+			      << LAST_CPUPID_PGSHIFT;
 
-	while (unlikely(!try_cmpxchg(tier_folio_flags(folio), &old, (old & ~mask) | stamp)))
+	/* old with stamp in the mask's place: shorter than or-ing two halves together */
+	while (unlikely(!try_cmpxchg(tier_folio_flags(folio), &old, old ^ ((old ^ stamp) & mask))))
 		;
 }
 

@@ -49,6 +49,8 @@ static bool publish(struct tier_policy_ops *ops)
 		slot->ops = ops;
 		slot->promote = tier_direct_prog(ops);
 		slot->needs = ops->flags;
+		slot->plain_promote = slot->needs || IS_ENABLED(CONFIG_PREEMPT_RT) ?
+				      NULL : slot->promote;
 	}
 	atomic_set(&tier_hot.bad_streak, 0);
 	return unrcu_pointer(xchg(&tier_hot.policy, RCU_INITIALIZER(slot)));
