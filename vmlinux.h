@@ -131,6 +131,8 @@ struct page {
 };
 
 struct folio {
+	struct address_space *mapping;
+	unsigned long index;
 	unsigned long _flags_1;
 };
 

@@ -43,7 +43,7 @@
  *
  * Where it does badly. After a change, pages that faulted cold since their last
  * scan are seen only after the next one; promote-all has them up already, by
- * luck. Without an address (shadow) returns are taken from page frames, which
+ * luck. In shadow before Linux 5.16 returns are taken from page frames, which
  * says little. Streams that sweep over a range faster than it is scanned fault
  * in bands that may look like a hot population; returns then shrink the budget.
  */
@@ -144,7 +144,7 @@ static enum tier_decision decide(const struct tier_fault *f)
 		return TIER_KERNEL;
 
 	surge = tier_rank_surge(rank, f->now_ms);
-	hash = f->flags & TIER_FAULT_ADDR ? tier_page_hash(f) : tier_pair_hash(f->pfn);
+	hash = tier_page_hash(f);
 	index = hash & rank_marks_mask;
 	mark = bpf_map_lookup_elem(&rank_marks, &index);
 	if (!mark)
@@ -181,4 +181,4 @@ static enum tier_decision decide(const struct tier_fault *f)
 	return decision;
 }
 
-TIER_POLICY(rank, decide, .flags = TIER_NEED_ADDR);
+TIER_POLICY(rank, decide);

@@ -322,6 +322,7 @@ decide(struct tier_in_force *policy, struct task_struct *p, struct folio *folio,
 	fault->pid = p->pid;
 	fault->tgid = p->tgid;
 	fault->pfn = folio_pfn(folio);
+	fault->page_id = tier_page_id((u64)folio->mapping, folio->index);
 
 	tier_event(POLICY_CALLS);
 	prog = policy->plain_promote;

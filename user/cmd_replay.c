@@ -34,8 +34,8 @@ static const struct {
 #define NUMBER(name) { #name, offsetof(struct tier_fault, name), \
 		       sizeof(((struct tier_fault *)0)->name), 0, 0 }
 	NUMBER(now_ms), NUMBER(latency_ms), NUMBER(nr_pages), NUMBER(src_nid), NUMBER(dst_nid),
-	NUMBER(pid), NUMBER(tgid), NUMBER(now_ns), NUMBER(pfn), NUMBER(addr), NUMBER(mm_id),
-	NUMBER(vm_start), NUMBER(vm_end), NUMBER(vm_flags),
+	NUMBER(pid), NUMBER(tgid), NUMBER(now_ns), NUMBER(pfn), NUMBER(page_id), NUMBER(addr),
+	NUMBER(mm_id), NUMBER(vm_start), NUMBER(vm_end), NUMBER(vm_flags),
 #undef NUMBER
 	{ "room", 0, 0, TIER_FAULT_ROOM, TIER_FAULT_ROOM_KNOWN },
 	{ "shared", 0, 0, TIER_FAULT_SHARED, TIER_FAULT_SHARED_KNOWN },
@@ -245,8 +245,8 @@ const struct command cmd_replay = {
 	"read from FAULTS (default: standard input), and prints what it decides. Needs root, but neither "
 	"the module nor memory tiers; nothing in force is touched.\n\n"
 	"FAULTS has one JSON object a line. Numbers: now_ms, latency_ms, nr_pages, src_nid, dst_nid, pid, "
-	"tgid, now_ns, pfn, addr, mm_id, vm_start, vm_end, vm_flags. True or false: room, shared, allowed, "
-	"file. What a line leaves out is as in the line before; the first starts from one page, from node 1 "
+	"tgid, now_ns, pfn, page_id, addr, mm_id, vm_start, vm_end, vm_flags. True or false: room, shared, "
+	"allowed, file. What a line leaves out is as in the line before; the first starts from one page, from node 1 "
 	"to node 0, all else 0. 'expect' names the decision that should come out: if another one does, the "
 	"command fails with 1. Empty lines and lines that begin with # are passed over.\n\n"
 	"Decisions:"

@@ -97,6 +97,8 @@ struct tier_fault {
 	__u32 tgid;		/* its process */
 	__u64 now_ns;		/* CLOCK_MONOTONIC, 0 without TIER_NEED_NS */
 	__u64 pfn;		/* page frame number of the folio's first page */
+	__u64 page_id;		/* the page itself: its object (file or anonymous memory) and
+				 * place there; outlives its moves; 0: not known */
 	/* from here on only with TIER_FAULT_ADDR, else 0 */
 	__u64 addr;		/* faulting address, page aligned */
 	__u64 mm_id;		/* identity of the VMA's mm (not always current's) */
@@ -321,9 +323,18 @@ struct tier_replay {
 	__u64 elapsed_ns;		/* out: time of the whole run */
 };
 
+/*
+ * tier_fault.page_id of a folio. A large folio has one, whichever part of it faults.
+ * Only for telling pages apart: hash it before its bits are used.
+ */
+static inline __u64 tier_page_id(__u64 mapping, __u64 index)
+{
+	return mapping * 0x9e3779b1U + index;
+}
+
 #define TIER_ASSERT_SIZE(type, size) \
 	_Static_assert(sizeof(struct type) == (size), "struct " #type " changed size")
-TIER_ASSERT_SIZE(tier_fault, 96);
+TIER_ASSERT_SIZE(tier_fault, 104);
 TIER_ASSERT_SIZE(tier_scan, 64);
 TIER_ASSERT_SIZE(tier_move, 32);
 TIER_ASSERT_SIZE(tier_counts, 512);
@@ -336,7 +347,7 @@ TIER_ASSERT_SIZE(tier_request, 56);
 TIER_ASSERT_SIZE(tier_request_counts, 192);
 TIER_ASSERT_SIZE(tier_daemon, 16);
 TIER_ASSERT_SIZE(tier_async_node, 8);
-TIER_ASSERT_SIZE(tier_replay_entry, 104);
+TIER_ASSERT_SIZE(tier_replay_entry, 112);
 TIER_ASSERT_SIZE(tier_replay_scan, 72);
 TIER_ASSERT_SIZE(tier_replay, 24);
 _Static_assert(TIER_NR_MV <= 8 && TIER_NR_SC <= 8 && TIER_NR_SK <= 8,

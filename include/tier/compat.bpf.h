@@ -10,6 +10,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+#include <tier/abi.h>
 
 /*
  * Linux 6.18 wraps page and folio flags in a struct (memdesc_flags_t, member
@@ -62,6 +63,18 @@ tier_compat_folio_nid(const void *folio, __u32 stamp_shift, __u32 stamp_bits)
 	__u32 zone_bits = nr_zones < 2 ? 0 : nr_zones == 2 ? 1 : nr_zones <= 4 ? 2 : 3;
 
 	return tier_compat_folio_flags(folio) >> ((stamp_shift + stamp_bits + zone_bits) & 63);
+}
+
+/*
+ * tier_fault.page_id. Before Linux 5.16 there was no struct folio: not known there.
+ * May go when 5.15 is no longer supported.
+ */
+static inline __attribute__((always_inline)) __u64 tier_compat_page_id(const void *folio)
+{
+	if (!bpf_core_field_exists(struct folio, mapping))
+		return 0;
+	return tier_page_id((__u64)BPF_CORE_READ((const struct folio *)folio, mapping),
+			    BPF_CORE_READ((const struct folio *)folio, index));
 }
 
 /* Jiffies in ms as the kernel counts them for the stamp; hz 0 gives 0. */

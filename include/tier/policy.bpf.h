@@ -148,14 +148,19 @@ TIER_INLINE __u32 tier_near_pages(const struct tier_fault *f, __u32 max)
 }
 
 /*
- * A page's identity that outlives its moves: by address, for the frame changes.
- * A large folio has that of its first address, whichever part faults.
+ * A page's identity that outlives its moves, well spread over 64 bits. Records that
+ * were made up or recorded elsewhere may have no page_id: then by address, or else by
+ * frame, which changes when the page moves. A large folio has one, whichever part faults.
  */
 TIER_INLINE __u64 tier_page_hash(const struct tier_fault *f)
 {
 	__u64 bytes = (__u64)f->nr_pages << (tier_page_shift & 63);
 
-	return tier_pair_hash((f->addr & -bytes) ^ f->mm_id << 20);
+	if (f->page_id)
+		return tier_pair_hash(f->page_id);
+	if (f->flags & TIER_FAULT_ADDR)
+		return tier_pair_hash((f->addr & -bytes) ^ f->mm_id << 20);
+	return tier_pair_hash(f->pfn);
 }
 
 /* ---- what the kit does around every decision ---- */
@@ -304,6 +309,7 @@ TIER_INLINE void tier_fault_copy(struct tier_fault *to, const struct tier_fault 
 	to->tgid = from->tgid;
 	to->now_ns = from->now_ns;
 	to->pfn = from->pfn;
+	to->page_id = from->page_id;
 	to->addr = to->mm_id = to->vm_start = to->vm_end = to->vm_flags = 0;
 	to->near_pages = to->reserved = 0;
 	if (from->flags & TIER_FAULT_ADDR) {
@@ -352,6 +358,7 @@ TIER_INLINE bool tier_shadow_fault(struct tier_fault *f, unsigned long long *ctx
 	if (tier_kaddr_vmemmap_base &&
 	    !bpf_probe_read_kernel(&base, sizeof(base), (void *)tier_kaddr_vmemmap_base))
 		f->pfn = ((__u64)folio - base) / 64;	/* sizeof(struct page) */
+	f->page_id = tier_compat_page_id(folio);
 	if ((needs & TIER_NEED_ROOM) && bpf_ksym_exists(tier_bpf_node_has_room)) {
 		f->flags |= TIER_FAULT_ROOM_KNOWN;
 		if (tier_bpf_node_has_room(f->dst_nid))

@@ -30,7 +30,7 @@ struct tier_watch_lost {
 	__u64 tasks;		/* faults that no task entry could be had for */
 };
 
-TIER_ASSERT_SIZE(tier_watch_event, 128);
+TIER_ASSERT_SIZE(tier_watch_event, 136);
 TIER_ASSERT_SIZE(tier_watch_task, 528);
 
 #endif /* TIER_WATCH_H */
