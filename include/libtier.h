@@ -11,7 +11,12 @@
  *  - One context per thread. A context is cheap; nothing stays open in it
  *    between calls, so a context may be kept for as long as the caller likes.
  *  - Units are in the names. Node sets are bit masks over node ids 0..63.
- *  - Free functions take NULL.
+ *  - Results are handed out through pointers, which are NULL after a failure;
+ *    each has a free function of its own, and those take NULL.
+ *  - Errors that any function may return are not repeated below: -ENOMEM;
+ *    -EPERM or -EACCES with class PERMISSION when rights are missing; -EAGAIN
+ *    when the lock was not to be had within lock_timeout_ms.
+ *  - Functions may sleep, and fork: call none from a signal handler.
  */
 #ifndef LIBTIER_H
 #define LIBTIER_H
@@ -54,14 +59,14 @@ enum tier_log_level {
 typedef void (*tier_log_fn)(void *data, enum tier_log_level level, const char *line);
 
 struct tier_ctx_opts {
-	tier_log_fn log;
-	void *log_data;
-	unsigned int lock_timeout_ms;	/* 0: 10 000 */
+	tier_log_fn log;		/* NULL: nothing is said */
+	void *log_data;			/* handed to log */
+	unsigned int lock_timeout_ms;	/* how long to wait for another tierctl; 0: 10 000 */
 	bool allow_unsafe_files;	/* load objects that others than root may write */
 	bool read_only;		/* change nothing, not even what a killed load left: -EPERM */
 };
 
-/* NULL if out of memory. @opts may be NULL. */
+/* NULL if out of memory. @opts may be NULL; it is copied. Needs no rights, opens nothing. */
 struct tier_ctx *tier_ctx__new(const struct tier_ctx_opts *opts);
 void tier_ctx__free(struct tier_ctx *ctx);
 
@@ -111,7 +116,7 @@ struct tier_env {
 	int stamp_wrap_ms;
 };
 
-/* Fails only if /proc or /sys are not there at all. */
+/* Needs no rights, changes nothing. Fails only if /proc or /sys are not there at all. */
 int tier_env__probe(struct tier_ctx *ctx, struct tier_env *env);
 
 /* Where a node's read bandwidth is known from. */
@@ -133,7 +138,10 @@ struct tier_feature {
 	char detail[128];	/* evidence */
 };
 
-/* Fills up to @max entries, returns how many probes there are. */
+/*
+ * Fills up to @max entries, returns how many probes there are (so more than @max means
+ * that some were left out). Needs no rights; without them some values are -1.
+ */
 int tier_features__probe(struct tier_ctx *ctx, struct tier_feature *features, int max);
 
 /* ---- policy objects, read without loading (policy.c) ---- */
@@ -175,6 +183,9 @@ struct tier_policy_info {
  * @policy is a name ("fixed") or, if it holds a '/' or ends in ".o", a path.
  * Names are looked up in $TIERCTL_POLICY_PATH (colon-separated), then in
  * ../lib/tierctl and in ../bpf, both relative to the executable's directory.
+ * Needs no rights and loads nothing. -ENOENT: no such policy. -ENOEXEC: no object
+ * with one policy in it. -EPROTO: of another ABI version. -EPERM: root, and others
+ * may write the file (see allow_unsafe_files).
  */
 int tier_policy__inspect(struct tier_ctx *ctx, const char *policy,
 			 struct tier_policy_info **info);
@@ -201,7 +212,10 @@ struct tier_prog_cost {
 int tier_policy__verify(struct tier_ctx *ctx, const char *policy, struct tier_prog_cost *costs,
 			unsigned int max, unsigned int *nr);
 
-/* Every policy_*.bpf.o of the lookup path; earlier directories hide later ones. */
+/*
+ * Every policy_*.bpf.o of the lookup path; earlier directories hide later ones. One
+ * that cannot be used is in the list too, with its error set. 0 also if there is none.
+ */
 int tier_policy__list(struct tier_ctx *ctx, struct tier_policy_info ***infos,
 		      unsigned int *nr);
 void tier_policy_list__free(struct tier_policy_info **infos, unsigned int nr);
@@ -216,12 +230,13 @@ const char *tier_policy__dir(struct tier_ctx *ctx, unsigned int index);
  * it), first finish or roll back what a killed predecessor left, and run in a
  * child process of its own session: the caller's death does not stop them
  * half-way, the child's death is rolled back by the caller, and the death of
- * both by the next caller. After a failure nothing has changed.
+ * both by the next caller. After a failure nothing has changed. -EINTR: the child
+ * was killed, and the message says what is in force now.
  */
 
 struct tier_setting {
 	const char *name;
-	const char *value;	/* decimal or 0x.., as typed by the user */
+	const char *value;	/* within the parameter's range, as typed by the user */
 };
 
 /* One change to the machine: made, or with TIER_DRY_RUN to be made. */
@@ -242,8 +257,14 @@ enum tier_flags {
 };
 
 /*
- * Put a policy in force and leave it there. @changes may be NULL.
- * -EEXIST: a policy is loaded already. -EACCES with a detail: verifier.
+ * Put a policy in force and leave it there. @flags: of enum tier_flags. @changes may
+ * be NULL; it is empty after a failure.
+ * -EEXIST: a policy is in force already (class EJECTED: it was ejected but is still
+ * attached). -ENOTEMPTY: stale pins, see tier_clean(). -ENOENT, -EINVAL, -ERANGE: a
+ * setting.
+ * -EPROTO: the module is of another ABI version. -EBUSY: another has hooked the
+ * kernel's functions. -ENODEV, -EOPNOTSUPP: class UNSUPPORTED. -EACCES with a detail:
+ * the verifier refused the program. Those of tier_policy__inspect(), too.
  */
 int tier_load(struct tier_ctx *ctx, const char *policy,
 	      const struct tier_setting *settings, unsigned int nr_settings,
@@ -252,24 +273,35 @@ int tier_load(struct tier_ctx *ctx, const char *policy,
 /*
  * Replace the policy in force by another, atomically. Counters and the state
  * that policies share live on; parameters start from the new one's defaults.
- * -ENOENT: nothing is loaded.
+ * -ENOENT: nothing is loaded. -ESTALE: another process swapped first. -ENOLINK: the
+ * link was detached by someone else. The rest as tier_load().
  */
 int tier_swap(struct tier_ctx *ctx, const char *policy,
 	      const struct tier_setting *settings, unsigned int nr_settings,
 	      unsigned int flags, struct tier_changes *changes);
 
-/* Change parameters of the policy in force: all are checked, then all are set. */
+/*
+ * Change parameters of the policy in force: all are checked, then all are set; the
+ * next fault sees them. @nr_settings at least 1. -ENOENT: nothing is loaded, or the
+ * policy has no parameters. -EINVAL, -ERANGE: a name or value. -EBUSY: the value needs
+ * what the policy was not loaded with; a swap for itself brings it.
+ */
 int tier_set(struct tier_ctx *ctx, const struct tier_setting *settings,
 	     unsigned int nr_settings);
 
 /*
  * Take the policy off and put every knob back that still holds the value that
  * load gave it; one that someone changed since is left alone and warned about.
- * -ENOENT: nothing is loaded (and nothing was left behind).
+ * @flags: TIER_DRY_RUN or 0. -ENOENT: nothing is loaded (and nothing was left behind).
+ * -EPERM: a policy is in force that was not loaded by us. -ETIMEDOUT: a process still
+ * holds the link after 10 s.
  */
 int tier_unload(struct tier_ctx *ctx, unsigned int flags, struct tier_changes *changes);
 
-/* Remove pins and state that belong to no policy in force. 0 also if there were none. */
+/*
+ * Remove pins and state that belong to no policy in force, and put back the knobs that
+ * such a state names. @flags: TIER_DRY_RUN or 0. 0 also if there was nothing.
+ */
 int tier_clean(struct tier_ctx *ctx, unsigned int flags, struct tier_changes *changes);
 
 /*
@@ -286,8 +318,10 @@ int tier_reset(struct tier_ctx *ctx);
  * Run a policy's replay program over @entries, in order, in a state of its own:
  * fresh maps, no module, nothing in force is touched. Fills in decision and
  * latency_ms of each entry (the latency that was decided on, see wrap_proof).
- * @stamp_wrap_ms: 0, or where the scan stamp is taken to wrap. @elapsed_ns may
- * be NULL. Needs the right to load BPF programs, and no NUMA.
+ * @stamp_wrap_ms: 0, or where the scan stamp is taken to wrap (a power of two).
+ * @elapsed_ns, of all decisions together, may be NULL. -ENOENT: the object has no
+ * replay program. -EINVAL, -ERANGE: a setting. Needs the right to load BPF programs,
+ * and no NUMA.
  */
 int tier_replay(struct tier_ctx *ctx, const char *policy, const struct tier_setting *settings,
 		unsigned int nr_settings, __u32 stamp_wrap_ms, struct tier_replay_entry *entries,
@@ -348,7 +382,11 @@ struct tier_status {
 	struct tier_exit_record exit;	/* last exit */
 };
 
-/* As root it first finishes or rolls back what a killed predecessor left. */
+/*
+ * As root, unless the context is read_only, it first finishes or rolls back what a
+ * killed predecessor left. That nothing is loaded is no failure: TIER_STATE_NONE.
+ * Others than root need the right to the pins if a policy is in force: -EACCES.
+ */
 int tier_status__read(struct tier_ctx *ctx, struct tier_status **status);
 void tier_status__free(struct tier_status *status);
 
@@ -460,12 +498,16 @@ int tier_watch__open(struct tier_ctx *ctx, const struct tier_watch_opts *opts,
 		     struct tier_watch **watch);
 void tier_watch__close(struct tier_watch *watch);
 
-/* Deliver what has come, waiting up to @timeout_ms. Events delivered, or -EINTR. */
+/*
+ * Deliver what has come, waiting up to @timeout_ms (0: not at all, -1: until something
+ * comes). Events delivered, or -EINTR after a signal. 0 at once without on_event.
+ */
 int tier_watch__poll(struct tier_watch *watch, int timeout_ms);
 
 /* False once the policy was swapped or unloaded: close, and open anew. */
 bool tier_watch__current(struct tier_ctx *ctx, const struct tier_watch *watch);
 
+/* Events that found no room in the buffer, and processes none in the table, since open. */
 void tier_watch__lost(const struct tier_watch *watch, struct tier_watch_lost *lost);
 
 struct tier_watch_pid {
