@@ -250,5 +250,7 @@ for policy in $policies; do
 	done
 done
 status=0
-"$here/bench_report.py" "$out" --keys "${keys[@]}" "${publish[@]}" || status=$?
+default=$(sed -n 's/^#define TIERCTL_DEFAULT_POLICY[[:space:]]*"\(.*\)"/\1/p' "$top/user/tierctl.h")
+"$here/bench_report.py" "$out" --keys "${keys[@]}" --default-policy "$default" \
+	"${publish[@]}" || status=$?
 [ "$failed" = 0 ] && [ "$left" = 0 ] && [ "$status" = 0 ]
