@@ -22,6 +22,13 @@
 # on this machine with the directory of what the guest left in $OUT: its checks count like
 # the guest's. A guest test that skips itself has nothing to judge, and skips that as well.
 #
+# What a paced workload shows depends on a host whose speed nobody here controls. A
+# test that says "# paced" in a line of its own and fails is run once more, in a fresh
+# machine; the first failure is shown as "again", and only the second run counts. So
+# is a test whose machine died of "int3: 0000": QEMU's threads can run a breakpoint
+# that the kernel, patching its code, has already taken back
+# (https://bugzilla.redhat.com/show_bug.cgi?id=2216496).
+#
 # Every check counts. Logs are kept in build/tests/logs; of what fails, the end is
 # shown. The last line is "N passed, N failed", with ", N skipped" if there were.
 # Exit: 0 all passed, 1 something failed or nothing ran, 2 usage.
@@ -206,20 +213,21 @@ guest_files()
 	done
 }
 
-# run_guest NAME SCRIPT: in a machine of its own.
-run_guest()
+# guest_once NAME SCRIPT: in a machine of its own. Its output is in the test's log, the
+# status is its own.
+guest_once()
 {
-	local name=$1 script=$2 start status=0 log options=() extra after=${2%.sh}.after
-	start=$(date +%s)
+	local name=$1 script=$2 status=0 log options=() extra after=${2%.sh}.after base
+	base=$(basename "$script" .sh)
 	log=$(log_of "$name")
 	: >"$log"
 	if [ -e "${script%.sh}.host" ]; then
-		extra=$work/host.$(basename "$script" .sh)
+		extra=$work/host.$base
+		rm -rf "$extra"
 		mkdir "$extra"
 		if ! (cd "$top" && TIER_ROOT=$root "${script%.sh}.host" "$extra") >>"$log" 2>&1; then
 			echo "not ok 1 - ${script##*/}: its host part failed" >>"$log"
-			judge "$name" "$start" 1
-			return
+			return 1
 		fi
 		for file in "$extra"/*; do
 			[ ! -e "$file" ] || options+=(--file "$file")
@@ -231,7 +239,8 @@ run_guest()
 	# shellcheck disable=SC2207 # words on purpose
 	options+=($(sed -n 's/^# lab: //p' "$script"))
 	if [ -e "$after" ]; then
-		extra=$work/out.$(basename "$script" .sh)
+		extra=$work/out.$base
+		rm -rf "$extra"
 		mkdir "$extra"
 		options+=(--out "$extra")
 	fi
@@ -240,6 +249,37 @@ run_guest()
 	if [ -e "$after" ] && grep -q '^1\.\.[1-9]' "$log"; then
 		(cd "$top" && TIER_BUILD=$build timeout 300 "$after" "$extra") >>"$log" 2>&1 </dev/null ||
 			status=$?
+	fi
+	return $status
+}
+
+# again SCRIPT LOG STATUS: why this test may be run once more; fails if it may not.
+again()
+{
+	[ "$3" != 0 ] || grep -q '^not ok ' "$2" || return 1
+	if grep -a -q 'int3: 0000 \[#' "$2"; then
+		echo "the emulator lost a breakpoint (int3)"
+	elif grep -q '^# paced$' "$1"; then
+		echo "paced, and the host's speed may be why"
+	else
+		return 1
+	fi
+}
+
+run_guest()
+{
+	local name=$1 script=$2 start status=0 log why
+	start=$(date +%s)
+	log=$(log_of "$name")
+	guest_once "$name" "$script" || status=$?
+	if why=$(again "$script" "$log" "$status"); then
+		mv "$log" "${log%.log}.first.log"
+		{
+			echo "again   $name: $why"
+			grep -a '^not ok' "${log%.log}.first.log" | head -n 20 | sed 's/^/    first run: /'
+		} | tr -d '\r'
+		start=$(date +%s) status=0
+		guest_once "$name" "$script" || status=$?
 	fi
 	judge "$name" "$start" "$status"
 }

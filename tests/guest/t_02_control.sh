@@ -7,6 +7,7 @@
 # spread of the other. Three runs are few: if a median lies outside, three more pairs
 # are run, and all six decide.
 # lab: --fast-mb 256 --slow-mb 768 --timeout 900
+# paced
 . ./lib.sh
 
 SECONDS_EACH=15
