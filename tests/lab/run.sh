@@ -347,7 +347,7 @@ fail()
 	if [ "$code" -ge 124 ]; then
 		# The first complaint is the cause; what follows is often further than a tail.
 		grep -a -m 1 -E '(BUG|Oops|WARNING|int3|general protection fault)[:,] ' "$log" |
-			tr -d '\r' | sed 's/^/  kernel: /' >&2
+			tr -d '\r' | sed 's/^/  kernel: /' >&2 || :
 		tail -n 25 "$log" | tr -d '\r' | sed 's/^/  kernel: /' >&2
 	fi
 	say "kernel log kept in ${kept#"$PWD"/}"
