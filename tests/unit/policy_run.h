@@ -275,6 +275,11 @@ static inline struct tier_node policy_node(struct policy *p, __u32 dst)
 	return node;
 }
 
+static inline void policy_put_node(struct policy *p, __u32 dst, const struct tier_node *node)
+{
+	assert_int_equal(bpf_map_update_elem(policy_map(p, "tier_nodes"), &dst, node, BPF_ANY), 0);
+}
+
 /* BPF_PROG_RUN needs privilege: without it these tests cannot run at all. */
 static inline bool policy_can_run(void)
 {

@@ -4,6 +4,7 @@
  * replay, and the parameters that all policies have.
  */
 #include "policy_run.h"
+#include <tier/brake.h>
 
 /* Every fault once, under its pair of nodes, its decision and its slot. */
 static void accounting_adds_up(void **state)
@@ -37,6 +38,20 @@ static void accounting_adds_up(void **state)
 	for (__u32 i = 0; i < tier_hist_slot(1024); i++)
 		hot -= hist.pages[i];
 	assert_int_equal(hot, 0);
+	policy_stop(p);
+}
+
+static void large_folios_count_their_pages(void **state)
+{
+	struct policy *p = policy_start("fixed", NULL);
+	struct tier_fault f = fault(1, 2000);
+
+	policy_decide(p, f);
+	f.nr_pages = 512;
+	policy_decide(p, f);
+	assert_int_equal(policy_hist(p, 0).pages[tier_hist_slot(2000)], 513);
+	assert_int_equal(policy_counts(p, 1, 0).faults[TIER_REJECT_COLD], 2);
+	assert_int_equal(policy_counts(p, 1, 0).pages[TIER_REJECT_COLD], 513);
 	policy_stop(p);
 }
 
@@ -159,6 +174,8 @@ static void nodemask_is_honoured(void **state)
 	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
 	f.flags = 0;		/* not known: not a reason to refuse */
 	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	f.flags = TIER_FAULT_ADDR;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
 	policy_stop(p);
 
 	p = policy_start("mru", NULL);
@@ -206,6 +223,52 @@ static void brake_stops_thrashing(void **state)
 		for (int i = 0; i < 400; i++)
 			assert_int_equal(out[i].decision, TIER_PROMOTE_ANY);
 	}
+	policy_stop(p);
+}
+
+static struct tier_brake brake_of(struct policy *p, __u32 dst)
+{
+	struct tier_brake brake;
+
+	assert_int_equal(bpf_map_lookup_elem(policy_map(p, "tier_brakes"), &dst, &brake), 0);
+	return brake;
+}
+
+/* Which pages have been up before: by address and process, large ones as a whole. */
+static void brake_tells_pages_apart(void **state)
+{
+	struct setting on[] = { { "thrash_limit_percent", 20 }, { NULL } };
+	struct policy *p = policy_start("mru", on);
+	struct tier_fault f = at(0x5000, 10000, 10);
+
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	f.addr += 4096;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	f.addr -= 4096;
+	f.mm_id += 4096;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_ANY);
+	assert_int_equal(brake_of(p, 0).returned_pages, 0);
+	f.mm_id -= 4096;
+	policy_decide(p, f);
+	assert_int_equal(brake_of(p, 0).returned_pages, 1);
+	assert_int_equal(brake_of(p, 0).candidates_pages, 4);
+
+	f = at(0x200000, 10000, 10);
+	f.nr_pages = 512;
+	policy_decide(p, f);
+	assert_int_equal(brake_of(p, 0).returned_pages, 1);
+	f.addr += 0x5000;
+	policy_decide(p, f);
+	assert_int_equal(brake_of(p, 0).returned_pages, 1 + 512);
+	assert_int_equal(brake_of(p, 0).candidates_pages, 4 + 1024);
+
+	/* each target node has its own */
+	assert_int_equal(brake_of(p, 1).asked, 0);
+	f.src_nid = 0;
+	f.dst_nid = 1;
+	policy_decide(p, f);
+	assert_int_equal(brake_of(p, 1).candidates_pages, 512);
+	assert_int_equal(brake_of(p, 0).candidates_pages, 4 + 1024);
 	policy_stop(p);
 }
 
@@ -273,6 +336,8 @@ int main(void)
 		cmocka_unit_test(nodemask_is_honoured),
 		cmocka_unit_test(brake_stops_thrashing),
 		cmocka_unit_test(gate_stops_asking),
+		cmocka_unit_test(brake_tells_pages_apart),
+		cmocka_unit_test(large_folios_count_their_pages),
 	};
 
 	if (!policy_can_run())

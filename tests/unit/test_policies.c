@@ -272,6 +272,94 @@ static void twotouch_limit_keeps_the_mark(void **state)
 	policy_stop(p);
 }
 
+/*
+ * What is in force outlives a swap, so each policy tells its own, at the latest with the
+ * first fault of a moment that tier_now_and_then() picks.
+ */
+static void what_is_in_force_is_published(void **state)
+{
+	struct setting fixed[] = { { "hot_threshold_ms", 200 }, { "rate_limit_mbps", 2 }, { NULL } };
+	struct setting mainline[] = { { "hot_threshold_ms", 300 }, { "rate_limit_mbps", 2 }, { NULL } };
+	struct { const char *policy; const struct setting *set; __u32 threshold_ms, limit; } try[] = {
+		{ "kernel", NULL, 0, 0 }, { "mru", NULL, 0, 0 }, { "fixed", fixed, 200, 512 },
+		{ "mainline", mainline, 300, 512 }, { "twotouch", fixed, 200, 512 },
+		{ "lazyscan", fixed, 200, 512 }, { "locality", fixed, 200, 512 },
+	};
+	struct tier_node before = { .threshold_ms = 77, .limit_pages_per_s = 88 };
+
+	for (size_t i = 0; i < sizeof(try) / sizeof(try[0]); i++) {
+		struct policy *p = policy_start(try[i].policy, try[i].set);
+
+		policy_put_node(p, 0, &before);
+		policy_decide(p, fault(0x100000, 60000));
+		assert_int_equal(policy_node(p, 0).threshold_ms, try[i].threshold_ms);
+		assert_int_equal(policy_node(p, 0).limit_pages_per_s, try[i].limit);
+		policy_stop(p);
+	}
+}
+
+static void mru_counts_candidates(void **state)
+{
+	struct policy *p = policy_start("mru", NULL);
+	struct tier_fault f = fault(5000, 1);
+
+	policy_decide(p, f);
+	f.nr_pages = 512;
+	policy_decide(p, f);
+	assert_int_equal(policy_node(p, 0).candidates_pages, 513);
+	policy_stop(p);
+}
+
+/* 1024 pages are expected in an interval: the band, a step, both bounds. */
+static void mainline_moves_its_threshold(void **state)
+{
+	struct setting set[] = { { "rate_limit_mbps", 4 }, { "adjust_interval_ms", 1000 }, { NULL } };
+	struct { __u32 now_ms, reference_ms, before_ms; __u64 candidates; __u32 after_ms; } try[] = {
+		{ 6001, 1000, 1000, 1126, 1000 }, { 6001, 1000, 1000, 1127, 875 },
+		{ 6001, 1000, 1000, 921, 1000 }, { 6001, 1000, 1000, 920, 1125 },
+		{ 6001, 1000, 0, 920, 1125 }, { 6001, 1000, 2000, 0, 2000 },
+		{ 6001, 1000, 1950, 0, 2000 }, { 6001, 1000, 125, 5000, 125 },
+		{ 6001, 1000, 200, 5000, 125 },
+		/* the interval is not over; another reference starts anew */
+		{ 6000, 1000, 1000, 5000, 1000 }, { 6000, 1000, 1500, 0, 1500 },
+		{ 6000, 500, 900, 0, 1000 }, { 6001, 500, 900, 0, 1125 },
+	};
+
+	for (size_t i = 0; i < sizeof(try) / sizeof(try[0]); i++) {
+		struct policy *p = policy_start("mainline", set);
+		struct tier_node node = {
+			.adjust_start_ms = 5000, .reference_ms = try[i].reference_ms,
+			.adjusted_ms = try[i].before_ms, .adjust_candidates_pages = 50000,
+			.candidates_pages = 50000 + try[i].candidates,
+		};
+
+		policy_put_node(p, 0, &node);
+		assert_int_equal(policy_decide(p, fault(try[i].now_ms, 60000)), TIER_REJECT_COLD);
+		assert_int_equal(policy_node(p, 0).threshold_ms, try[i].after_ms);
+		policy_stop(p);
+	}
+}
+
+/* A page that the limit refuses has proved itself anew: its mark starts to age again. */
+static void twotouch_limit_renews_the_mark(void **state)
+{
+	struct setting set[] = { { "rate_limit_mbps", 1 }, { "pair_window_ms", 60000 }, { NULL } };
+	struct policy *p = policy_start("twotouch", set);
+	struct tier_fault big = page(7, 10000, 1), small = page(8, 10000, 1);
+
+	big.nr_pages = 512;
+	assert_int_equal(policy_decide(p, big), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, small), TIER_REJECT_ONCE);
+	big.now_ms = small.now_ms = 60000;
+	assert_int_equal(policy_decide(p, big), TIER_PROMOTE_HOT);	/* opens the window */
+	assert_int_equal(policy_decide(p, big), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, big), TIER_REJECT_RATE);
+	assert_int_equal(policy_decide(p, small), TIER_REJECT_RATE);
+	small.now_ms = 110000;
+	assert_int_equal(policy_decide(p, small), TIER_PROMOTE_HOT);
+	policy_stop(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +375,10 @@ int main(void)
 		cmocka_unit_test(twotouch_needs_two_hot_faults),
 		cmocka_unit_test(twotouch_ignores_a_sweep),
 		cmocka_unit_test(twotouch_limit_keeps_the_mark),
+		cmocka_unit_test(what_is_in_force_is_published),
+		cmocka_unit_test(mru_counts_candidates),
+		cmocka_unit_test(mainline_moves_its_threshold),
+		cmocka_unit_test(twotouch_limit_renews_the_mark),
 	};
 
 	if (!policy_can_run())

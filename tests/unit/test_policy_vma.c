@@ -202,6 +202,126 @@ static void locality_requests_within_the_limit(void **state)
 	policy_stop(p);
 }
 
+/* Hot pages, near ones too, beyond 256 a second are refused. */
+static void limit_holds_in_address_space(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 500 }, { "rate_limit_mbps", 1 }, { NULL } };
+	const char *const policies[] = { "locality", "lazyscan" };
+
+	for (int i = 0; i < 2; i++) {
+		struct policy *p = policy_start(policies[i], set);
+		struct tier_fault f = at(0x200000, 60000, 100);
+
+		assert_int_equal(policy_decide(p, at(0xf000, 60000, 100)), TIER_PROMOTE_HOT);
+		f.nr_pages = 512;
+		assert_int_equal(policy_decide(p, f), TIER_REJECT_RATE);
+		assert_int_equal(policy_decide(p, at(0xf000, 60000, 100)), TIER_REJECT_RATE);
+		assert_int_equal(policy_decide(p, at(0x10000, 60500, 9000)),
+				 i ? TIER_REJECT_COLD : TIER_REJECT_RATE);
+		assert_int_equal(policy_decide(p, at(0xf000, 61001, 100)), TIER_PROMOTE_HOT);
+		policy_stop(p);
+	}
+}
+
+/* A window ends with its VMA, and is of no use to another VMA or process. */
+static void locality_window_stays_in_its_vma(void **state)
+{
+	struct setting set[] = { { "hot_threshold_ms", 500 }, { "around_bytes", 65536 }, { NULL } };
+	struct policy *p = policy_start("locality", set);
+	struct tier_fault f = at(0x10000, 60000, 100);
+
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+	f = at(0x11000, 61000, 9000);
+	f.vm_start += 0x1000;
+	assert_int_equal(policy_decide(p, f), TIER_REJECT_COLD);
+	f = at(0x11000, 61000, 9000);
+	f.mm_id += 0x1000;
+	assert_int_equal(policy_decide(p, f), TIER_REJECT_COLD);
+	/* the VMA was cut short since: its pages up to there are near */
+	f = at(0x11000, 61000, 9000);
+	f.vm_end = f.vm_start + 0x12000;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_NEAR);
+	f.addr = f.vm_end;
+	assert_int_equal(policy_decide(p, f), TIER_REJECT_COLD);
+	policy_stop(p);
+}
+
+static struct tier_scan range(__u64 mm_id, __u32 seq, __u32 pid, __u32 now_ms)
+{
+	return (struct tier_scan){ .start = 0x10000, .end = 0x20000, .vm_start = 0x10000,
+				   .vm_end = 0x20000, .mm_id = mm_id, .scan_seq = seq,
+				   .pid = pid, .now_ms = now_ms };
+}
+
+static __u32 scan_by(struct policy *p, __u64 mm_id, __u32 seq, __u32 pid)
+{
+	struct tier_scan scan = range(mm_id, seq, pid, 10000 * seq);
+
+	return policy_scan(p, "lazyscan", &scan);
+}
+
+static void hot_fault_by(struct policy *p, __u32 pid, __u32 now_ms)
+{
+	struct tier_fault f = fault(now_ms, 10);
+
+	f.flags = TIER_FAULT_ADDR;
+	f.mm_id = 42;
+	f.vm_start = 0x10000;
+	f.vm_end = 0x20000;
+	f.addr = 0x11000;
+	f.pid = pid;
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_HOT);
+}
+
+/* Beyond free_ranges in a pass only who faulted here lately scans; the count restarts. */
+static void lazyscan_lets_those_who_fault_scan(void **state)
+{
+	struct setting set[] = { { "free_ranges", 2 }, { "pid_window_ms", 4000 }, { NULL } };
+	struct policy *p = policy_start("lazyscan", set);
+
+	assert_int_equal(scan_by(p, 42, 5, 101), TIER_SCAN_GO);
+	hot_fault_by(p, 100, 50000);
+	assert_int_equal(scan_by(p, 42, 5, 101), TIER_SCAN_GO);
+	assert_int_equal(scan_by(p, 42, 5, 101), TIER_SCAN_SKIP);
+	assert_int_equal(scan_by(p, 42, 5, 100), TIER_SCAN_GO);
+	/* the next pass: two ranges are free again */
+	assert_int_equal(scan_by(p, 42, 6, 101), TIER_SCAN_GO);
+	assert_int_equal(scan_by(p, 42, 6, 101), TIER_SCAN_GO);
+	assert_int_equal(scan_by(p, 42, 6, 101), TIER_SCAN_SKIP);
+	/* two windows later it is forgotten who faulted in the first */
+	hot_fault_by(p, 101, 54001);
+	assert_int_equal(scan_by(p, 42, 6, 100), TIER_SCAN_GO);
+	hot_fault_by(p, 101, 58002);
+	assert_int_equal(scan_by(p, 42, 6, 100), TIER_SCAN_SKIP);
+	assert_int_equal(scan_by(p, 42, 6, 101), TIER_SCAN_GO);
+	policy_stop(p);
+}
+
+/* One that is never hot, with the back-off set to 1: every other pass; others do not care. */
+static void lazyscan_backs_off_as_told(void **state)
+{
+	struct setting one[] = { { "max_backoff", 1 }, { NULL } };
+	struct setting none[] = { { "max_backoff", 0 }, { NULL } };
+	struct policy *p = policy_start("lazyscan", one);
+
+	for (__u32 seq = 10; seq < 20; seq++)
+		assert_int_equal(scan_by(p, 42, seq, 100), seq & 1 ? TIER_SCAN_SKIP : TIER_SCAN_GO);
+	/* the same place in another address space is another VMA */
+	assert_int_equal(scan_by(p, 43, 19, 100), TIER_SCAN_GO);
+	policy_stop(p);
+
+	p = policy_start("lazyscan", none);
+	for (__u32 seq = 10; seq < 20; seq++)
+		assert_int_equal(scan_by(p, 42, seq, 100), TIER_SCAN_GO);
+	policy_stop(p);
+
+	/* an address space's first passes are for all of it */
+	p = policy_start("lazyscan", NULL);
+	assert_int_equal(scan_by(p, 42, 0, 100), TIER_SCAN_GO);
+	assert_int_equal(scan_by(p, 42, 1, 100), TIER_SCAN_GO);
+	policy_stop(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +329,10 @@ int main(void)
 		cmocka_unit_test(locality_lowers_the_bar),
 		cmocka_unit_test(locality_asks_the_daemon),
 		cmocka_unit_test(locality_requests_within_the_limit),
+		cmocka_unit_test(limit_holds_in_address_space),
+		cmocka_unit_test(locality_window_stays_in_its_vma),
+		cmocka_unit_test(lazyscan_lets_those_who_fault_scan),
+		cmocka_unit_test(lazyscan_backs_off_as_told),
 	};
 
 	if (!policy_can_run())
