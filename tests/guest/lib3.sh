@@ -101,6 +101,58 @@ hot_until()
 	return $status
 }
 
+# pace_held NAME: the load of that run was what was asked for; else it compares with nothing.
+pace_held()
+{
+	awk -v slip="$(jget "$T_DIR/$1.json" totals.slip)" 'BEGIN { exit !(slip <= 0.05) }'
+}
+
+# paced_run NAME TIERLOAD-ARGUMENT...: load_run, taken again once if the host did not let it
+# hold its pace, unless it never does: $SLIPPED names the runs.
+SLIPPED=""
+paced_run()
+{
+	load_run "$@" || return
+	! pace_held "$1" || return 0
+	note "$1: the host is too busy, late batches: $(jget "$T_DIR/$1.json" totals.slip)"
+	if [ -z "$SLIPPED" ]; then
+		load_run "$@" || return
+		! pace_held "$1" || return 0
+	fi
+	SLIPPED="$SLIPPED $1"
+}
+
+# compares WHAT TEST-ARGUMENT...: holds, between runs: if one of them slipped, only what
+# holds in spite of it is a result.
+compares()
+{
+	local what=$1
+	shift
+	if [ -n "$SLIPPED" ] && ! [ "$@" ]; then
+		ok "$what # SKIP ($*) pace did not hold in:$SLIPPED"
+	else
+		holds "$what" "$@"
+	fi
+}
+
+# settled_sum NAME KEY: sum of a counter over the samples of the run's second half.
+settled_sum()
+{
+	jget "$T_DIR/$1.json" "samples.*.$2" | awk '{ v[NR] = $1 }
+		END { for (i = int(NR / 2) + 1; i <= NR; i++) n += v[i]; print n + 0 }'
+}
+
+# settled_median NAME-A NAME-B: by how many thousandths B's hit ratio exceeds A's: the
+# median over pairs of samples of the same second, in the second half.
+settled_median()
+{
+	jget "$T_DIR/$1.json" 'samples.*.fast_hit_ratio' >"$T_DIR/median.a"
+	jget "$T_DIR/$2.json" 'samples.*.fast_hit_ratio' >"$T_DIR/median.b"
+	paste "$T_DIR/median.a" "$T_DIR/median.b" | awk 'NF == 2 { v[NR] = int(($2 - $1) * 1000) }
+		END { for (i = int(NR / 2) + 1; i <= NR; i++) print v[i] }' | sort -n |
+		awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)] }'
+}
+
 # permille NAME KEY: a ratio of that report, in thousandths.
 permille()
 {
