@@ -124,6 +124,8 @@ static int size_tables(struct bpf_object *obj, const struct tier_env *env)
 		bpf_object__for_each_map(map, obj) {
 			bytes = table_bytes(obj, map, mask, sizeof(mask));
 			sum += bytes;
+			if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)	/* takes its part as it is */
+				sum += bpf_map__max_entries(map);
 			if (bytes <= most || bpf_map__max_entries(map) <= TABLE_MIN)
 				continue;
 			most = bytes;
