@@ -96,7 +96,7 @@ struct json_object *saved_to_json(const struct saved *saved)
 static int not_a_status(struct tierctl *t, const char *what, const char *why)
 {
 	return failure(t, TIER_CLASS_USAGE, "It takes what 'tierctl status --json' prints.",
-		       "%s: %s", what, why);
+		       "%s: %.*s", what, (int)strcspn(why, "\n"), why);
 }
 
 int saved_from_json(struct tierctl *t, struct saved *saved, struct json_object *doc,
