@@ -55,7 +55,8 @@ def run(*words, **env):
     # Looking for leaks costs more than all the rest: now and then is enough.
     leaks = int(one_in(16, words))
     full = dict(os.environ, ASAN_OPTIONS=f"exitcode={CRASHED}:detect_leaks={leaks}",
-                UBSAN_OPTIONS=f"exitcode={CRASHED}:print_stacktrace=1", LC_ALL="C.UTF-8")
+                UBSAN_OPTIONS=f"exitcode={CRASHED}:print_stacktrace=1", LC_ALL="C.UTF-8",
+                TIERCTL_POLICY_PATH=os.path.join(BUILD, "bpf"))
     full.update(env)
     try:
         return subprocess.run([TIERCTL, *words], env=full, capture_output=True, timeout=60,
@@ -101,7 +102,7 @@ def refused(words, name, codes=(2,)):
     try:
         error = json.loads(done.stdout)["error"]
         if error["exit_code"] not in codes or error["exit_code"] != done.returncode:
-            bad.append(f"JSON exit code {error['exit_code']}, exit {done.returncode}: {show(words)}")
+            bad.append(f"JSON says {error['exit_code']}, exit {done.returncode}: {show(words)}")
         if name and name not in error["message"]:
             bad.append(f"no '{name}' in JSON: {error['message']}")
     except (ValueError, KeyError, TypeError) as e:
@@ -210,6 +211,38 @@ def test_used_arguments():
     yield "arguments that a command judges", bad
 
 
+def test_files():
+    """What is read from files: the configuration, a saved status, faults to replay."""
+    numbers = ("", "x", "-1", HUGE, LONG, "1x", "1 2")
+    conf = [(f"{key} = {value}", key) for key in ("poll_ms", "limit_mbps") for value in numbers]
+    conf += [("metrics = " + LONG, "metrics"), ("nosuch = 1", "nosuch"), ("x", "="), ("= 1", "key"),
+             ("set. = 1", "set."), ("set.a =", "set.a"), (LONG, "="), (LONG + " = 1", "key"),
+             (b"poll_ms = \xff", "poll_ms"), (b"\x01\x00", "="), ("\x1b[31m = 1", "key")]
+    status = ["", "{", "[]", "1", "null", "{}", '{"policy":1}', '{"policy":""}', '{"policy":null}',
+              '{"policy":"fixed","params":[]}', '{"policy":"fixed","params":{"wrap_proof":-1}}',
+              '{"policy":"' + LONG + '","params":{}}', "[" * 10000, b"\xff\xfe", LONG,
+              '{"policy":"fixed","params":{"' + LONG + '":1}}', '{"policy":"\\u001b[31m"}']
+    faults = ["{", "[1]", "1", "null", '{"nosuch":1}', '{"latency_ms":"x"}', '{"latency_ms":-1}',
+              '{"latency_ms":' + HUGE + "}", '{"latency_ms":1e400}', '{"room":3}', '{"expect":1}',
+              '{"expect":"nosuch"}', '{"dst_nid":-5}', '{"src_nid":99999}', "[" * 10000, LONG,
+              b"\xff\xfe", b'{"latency_ms":\x00}', '{"' + LONG + '":1}']
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "input.json")
+
+        def given(text, words, name, codes):
+            with open(path, "wb") as f:
+                f.write((text if isinstance(text, bytes) else text.encode()) + b"\n")
+            return refused(words, name, codes)
+
+        yield "bad configurations", sum((given(text, ["config", "--config", path], name, (2,))
+                                         for text, name in conf), [])
+        # A machine without tiers may complain of that first.
+        yield "bad saved statuses", sum((given(text, ["load", path, "--dry-run"], None,
+                                               (1, 2, 3, 4)) for text in status), [])
+        yield "bad faults to replay", sum((given(text, ["replay", "fixed", path], None, (2, 3, 4))
+                                           for text in faults), [])
+
+
 def test_globals():
     bad = []
     bad += refused([], "command")
@@ -248,7 +281,7 @@ def test_environment():
 def test_objects():
     """Broken policy objects: info reads what load would."""
     objects = os.path.join(BUILD, "bpf")
-    names = sorted(n for n in os.listdir(objects) if n.startswith("policy_") and n.endswith(".bpf.o"))
+    names = sorted(n for n in os.listdir(objects) if re.fullmatch(r"policy_.*\.bpf\.o", n))
     if not names:
         yield "broken policy objects", ["no policy object in " + objects]
         return
@@ -296,7 +329,8 @@ def main():
     build()
     commands = json.loads(run("help", "--json").stdout)["commands"]
     tests = [(test_command, command) for command in commands]
-    tests += [(test_used_arguments,), (test_globals,), (test_environment,), (test_objects,)]
+    tests += [(test_files,), (test_used_arguments,), (test_globals,), (test_environment,),
+              (test_objects,)]
     results = [("the list of commands", [] if len(commands) > 20 else [f"only {len(commands)}"])]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda test: list(test[0](*test[1:])), tests):
