@@ -272,6 +272,28 @@ static void formats(void **state)
 	}
 }
 
+/* In a table a number must not outgrow its column. */
+static void compact_formats(void **state)
+{
+	static const struct {
+		const char *key;
+		__u64 value;
+		const char *want;
+	} cases[] = {
+		{ "x_ms", 9999, "9999 ms" }, { "x_ms", 14335, "14.3 s" }, { "x_ms", 2097152, "2097 s" },
+		{ "x_pages", 9999, "9999 pages" }, { "x_pages", 735123, "735k pages" }, { "x", 10000, "10.0k" },
+	};
+	char buf[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct json_object *v = json_object_new_uint64(cases[i].value);
+
+		out_format(cases[i].key, v, true, true, buf, sizeof(buf));
+		assert_string_equal(buf, cases[i].want);
+		json_object_put(v);
+	}
+}
+
 /* Begin and end that do not match must not pass for a document. */
 static void broken_documents_fail(void **state)
 {
@@ -378,6 +400,7 @@ int main(void)
 		cmocka_unit_test(terminal_is_safe),
 		cmocka_unit_test(utf8),
 		cmocka_unit_test(formats),
+		cmocka_unit_test(compact_formats),
 		cmocka_unit_test(broken_documents_fail),
 		cmocka_unit_test(fixed_decimals),
 		cmocka_unit_test(full_disk_is_told),

@@ -79,6 +79,11 @@ static void number(const char *key, struct json_object *v, bool compact, bool un
 		time_ns(value, buf, size);
 		return;
 	}
+	/* "k ms" would be longer than the column and stranger than seconds. */
+	if (unit && compact && value >= 10000 && ends_with(key, "_ms")) {
+		snprintf(buf, size, "%.*f s", value < 100e3 ? 1 : 0, value / 1e3);
+		return;
+	}
 	for (size_t i = 0; unit && i < sizeof(plain) / sizeof(plain[0]); i++)
 		if (ends_with(key, plain[i].tail)) {
 			text = plain[i].unit;
