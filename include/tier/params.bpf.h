@@ -50,8 +50,8 @@ TIER_PARAM_NEED(__u32, reject_shared_cow, 0, 0, 1, "",
 		"never promote a copy-on-write page that more than one process maps", 5);
 TIER_PARAM_NEED(__u32, honour_nodemask, 0, 0, 1, "",
 		"never promote outside the memory policy's or the cpuset's nodes", 9);
-TIER_PARAM_NEED(__u32, thrash_limit_percent, 0, 0, 100, "%",
-		"halve admission while more of the candidates were promoted and demoted lately; 0 off", 1);
+TIER_PARAM(__u32, thrash_limit_percent, 0, 0, 100, "%",
+	   "halve admission while more of the candidates were promoted and demoted lately; 0 off");
 TIER_PARAM(__u32, success_gate, 0, 0, 1, "",
 	   "while nearly all promotions to a node fail, only probe now and then");
 _Static_assert(TIER_NEED_ADDR == 1 && (TIER_NEED_ADDR | TIER_NEED_SHARED) == 5 &&

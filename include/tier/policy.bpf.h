@@ -228,8 +228,8 @@ static __noinline int tier_brake_check(__u64 hash, __u32 now_ms, __u32 dst, __u3
 }
 
 /*
- * What the parameters make of a decision: only promotions are touched. The
- * address is read from the record as it came in, so that nothing of it need be
+ * What the parameters make of a decision: only promotions are touched. The page's
+ * identity is read from the record as it came in, so that nothing of it need be
  * kept on the way to a refusal.
  */
 TIER_INLINE int tier_check(const struct tier_fault *f, const struct tier_fault *from, int decision)
@@ -243,7 +243,7 @@ TIER_INLINE int tier_check(const struct tier_fault *f, const struct tier_fault *
 		if (node && !tier_gate_admit(node, f->now_ms))
 			return TIER_REJECT_FULL;
 	}
-	if (thrash_limit_percent && (from->flags & TIER_FAULT_ADDR))
+	if (thrash_limit_percent)
 		return tier_brake_check(tier_page_hash(from), f->now_ms, f->dst_nid, f->nr_pages,
 					decision);
 	return decision;

@@ -262,13 +262,29 @@ static void brake_tells_pages_apart(void **state)
 	assert_int_equal(brake_of(p, 0).returned_pages, 1 + 512);
 	assert_int_equal(brake_of(p, 0).candidates_pages, 4 + 1024);
 
+	/* what the record says of the page itself goes before address and frame */
+	f.page_id = 77;
+	policy_decide(p, f);
+	assert_int_equal(brake_of(p, 0).returned_pages, 1 + 512);
+	f.addr += 0x400000;
+	f.pfn++;
+	policy_decide(p, f);
+	assert_int_equal(brake_of(p, 0).returned_pages, 1 + 1024);
+	f.flags = 0;	/* no address asked for */
+	policy_decide(p, f);
+	assert_int_equal(brake_of(p, 0).returned_pages, 1 + 1536);
+	f.page_id++;
+	policy_decide(p, f);
+	assert_int_equal(brake_of(p, 0).returned_pages, 1 + 1536);
+	assert_int_equal(brake_of(p, 0).candidates_pages, 4 + 1024 + 2048);
+
 	/* each target node has its own */
 	assert_int_equal(brake_of(p, 1).asked, 0);
 	f.src_nid = 0;
 	f.dst_nid = 1;
 	policy_decide(p, f);
 	assert_int_equal(brake_of(p, 1).candidates_pages, 512);
-	assert_int_equal(brake_of(p, 0).candidates_pages, 4 + 1024);
+	assert_int_equal(brake_of(p, 0).candidates_pages, 4 + 1024 + 2048);
 	policy_stop(p);
 }
 
