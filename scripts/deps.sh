@@ -18,9 +18,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 build="make gcc libc6-dev clang-19 llvm-19 pahole libbpf-dev>=1:1.4 libelf-dev zlib1g-dev
 	libcmocka-dev libjson-c-dev libncurses-dev libmicrohttpd-dev libnuma-dev bpftool pkg-config"
-lab="qemu-system-x86>=1:10 busybox-static cpio kmod xz-utils zstd strace numactl procps tmux
+lab="qemu-system-x86>=1:10 busybox-static cpio kmod xz-utils zstd strace numactl procps
+	tmux memcached
 	python3 python3-jsonschema python3-prometheus-client"
-bench="gnuplot-nox memcached python3"
+bench="gnuplot-nox python3"
 
 die()
 {
