@@ -365,14 +365,15 @@ def main():
     good, notes, refused = read_cases(args.dir, set(args.keys))
     for note in notes:
         print(f"bench: {note}")
+    cost, cost_notes = read_cost(args.dir)
+    results = {"cases": result_rows(good), "cost": cost, "default_policy": args.default_policy,
+               "conditions": conditions(good) if good else None,
+               "not_compared": notes + cost_notes}
+    (args.dir / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     if not good:
         print("bench_report.py: no case that may be compared in "
               f"{args.dir / 'cases'}; run make bench", file=sys.stderr)
         return 1
-    cost, cost_notes = read_cost(args.dir)
-    results = {"cases": result_rows(good), "cost": cost, "default_policy": args.default_policy,
-               "conditions": conditions(good), "not_compared": notes + cost_notes}
-    (args.dir / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     plots = draw(good, args.dir / "benchmarks")
     text = page(good, cost, notes + cost_notes, args.default_policy, plots)
     (args.dir / "benchmarks.md").write_text(text, encoding="utf-8")
