@@ -11,7 +11,7 @@ enum { PAGE_COMMANDS, PAGE_CONF, PAGE_COUNTERS };
 
 static const struct opt opts[] = {
 	[MAN] = { "man", 0, OPT_FLAG, NULL, "print the man page (roff)", 0, 0, NULL },
-	[PAGE] = { "page", 0, OPT_CHOICE, "NAME", "with --man: another page", 0, 0, pages },
+	[PAGE] = { "page", 0, OPT_CHOICE, "PAGE", "with --man: another page", 0, 0, pages },
 	[COUNTERS] = { "counters", 0, OPT_FLAG, NULL, "print what each counter means (Markdown)", 0, 0,
 		NULL },
 	{ 0 },

@@ -31,7 +31,8 @@ CRASHED = 99	# what the sanitizers exit with
 FREE_TEXT = {"FILE", "NAME=VALUE", "[ADDR:]PORT"}
 # A value that is right, by what the help calls it, to be given twice.
 GOOD = {"N": "3", "TIME": "1s", "PID": "1", "FILE": "x", "NAME=VALUE": "a=1",
-        "[ADDR:]PORT": "1", "WHAT": "node", "VERDICT": "promote", "REASON": "hot"}
+        "[ADDR:]PORT": "1", "WHAT": "node", "VERDICT": "promote", "REASON": "hot",
+        "PAGE": "tierctl.8"}
 # What may be given again.
 LISTS = {"NAME=VALUE", "REASON"}
 HUGE = "9" * 40
