@@ -70,7 +70,9 @@ const struct command cmd_load = {
 	" (key default_policy of " CONF_FILE " names another).\n\n"
 	"Inserts the kernel module and switches memory tiering mode on if need be; 'tierctl "
 	"unload' puts both back. The policy stays in force after tierctl has ended: its link is "
-	"pinned. If anything fails, everything is as before.",
+	"pinned. If anything fails, everything is as before.\n\n"
+	"Root loads only objects that root alone may write; TIERCTL_ALLOW_UNSAFE_FILES=1 in the "
+	"environment says that you trust the others.",
 	.examples =
 	"  tierctl load\n"
 	"  tierctl load fixed --set hot_threshold_ms=200\n"
