@@ -75,8 +75,10 @@ const struct command cmd_list = {
 	.group = "Look",
 	.summary = "policies that can be loaded by name",
 	.doc = "Lists every policy of the lookup directories, in order of lookup; an earlier directory "
-	"hides a later one; and says which policy is in force and who attached it, also if that was not "
-	"tierctl or if its object is not in the list. 'tierctl config' shows the directories. An object that cannot be used is listed with the reason.",
+	"hides a later one ('tierctl config' shows them). An object that cannot be used is listed "
+	"with the reason.\n\n"
+	"Says also which policy is in force and who attached it, even if that was not tierctl or if "
+	"its object is not in the list.",
 	.examples = "  tierctl list\n",
 	.readers = "",
 	.run = run,
