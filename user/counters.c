@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* docs/counters.md, from the tables that the counters themselves come from. */
-#include "tierctl.h"
+#include "metrics.h"
 
 static void row(FILE *to, const char *name, const char *unit, const char *metric,
 		const char *suffix, const char *help)
 {
-	fprintf(to, "| `%s` | %s | `tier_%s%s%s` | ", name, unit, metric, name, suffix);
+	char full[96];
+
+	metric_name(metric, name, full, sizeof(full));
+	fprintf(to, "| `%s` | %s | `tier_%s%s` | ", name, unit, full, suffix);
 	for (; *help; help++)
 		fprintf(to, "%s%c", *help == '|' ? "\\" : "", *help);
 	fputs(" |\n", to);
@@ -76,8 +79,8 @@ void help_counters(FILE *to)
 	fputs("# Counters\n\n"
 	      "Made by `tierctl help --counters` from `include/tier/decisions.def` and\n"
 	      "`include/tier/stats.def`; do not edit. A name is the JSON key of `tierctl stats --json`;\n"
-	      "the metric is what `tierctl metrics` calls it. All only grow while a policy is loaded,\n"
-	      "also over swaps; they begin at zero with `load` and with `reset`.\n", to);
+	      "the metric is what `tierctl metrics` calls it, with times in seconds. All only grow while\n"
+	      "a policy is loaded, also over swaps; they begin at zero with `load` and with `reset`.\n", to);
 	decisions(to);
 #define TIER_STAT_MODULE(sym, name, unit, help) row(to, name, unit, "module_", "_total", help);
 	heading(to, "Module", "Per machine, from `/sys/kernel/tier_policy/counters`, less what was "

@@ -19,13 +19,44 @@ static bool ends_with(const char *text, const char *tail)
 	       text[len - tail_len - 1] == '_';
 }
 
+/* @decimals: of the value in the metric's unit; 0 if that is the value as it is. */
+static const struct {
+	const char *tail, *unit;
+	int decimals;
+} metric_units[] = { { "_ns", "seconds", 9 }, { "_ms", "seconds", 3 }, { "_per_s", "per_second", 0 } };
+
+#define NR_METRIC_UNITS	(sizeof(metric_units) / sizeof(metric_units[0]))
+
+static size_t metric_unit(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NR_METRIC_UNITS && !ends_with(name, metric_units[i].tail + 1); i++)
+		;
+	return i;
+}
+
+void metric_name(const char *prefix, const char *name, char *buf, size_t size)
+{
+	size_t i = metric_unit(name);
+
+	if (i < NR_METRIC_UNITS)
+		snprintf(buf, size, "%s%.*s_%s", prefix,
+			 (int)(strlen(name) - strlen(metric_units[i].tail)), name, metric_units[i].unit);
+	else
+		snprintf(buf, size, "%s%s", prefix, name);
+}
+
 /* OpenMetrics wants a unit to be the name's last word, or not to be declared. */
 static void begin_family(struct out *out, const char *name, const char *type, const char *unit,
 			 const char *help)
 {
+	size_t i = metric_unit(name);
 	char full[96];
 
-	snprintf(full, sizeof(full), "tier_%s", name);
+	metric_name("tier_", name, full, sizeof(full));
+	if (i < NR_METRIC_UNITS && metric_units[i].decimals)
+		unit = metric_units[i].unit;
 	out_begin_object(out, NULL);
 	out_str(out, "name", full);
 	out_str(out, "type", type);
@@ -55,10 +86,17 @@ static void label_u64(struct out *out, const char *name, __u64 value)
 	out_str(out, name, text);
 }
 
-static void end_sample(struct out *out, __u64 value)
+/* @name: of the family; its unit says what the value is counted in. */
+static void end_sample(struct out *out, const char *name, __u64 value)
 {
+	size_t unit = metric_unit(name);
+	int decimals = unit < NR_METRIC_UNITS ? metric_units[unit].decimals : 0;
+
 	out_end(out);
-	out_u64(out, "value", value);
+	if (decimals)
+		out_fixed(out, "value", value / (decimals == 9 ? 1e9 : 1e3), decimals);
+	else
+		out_u64(out, "value", value);
 	out_end(out);
 }
 
@@ -67,7 +105,7 @@ static void plain(struct out *out, const char *name, const char *type, const cha
 {
 	begin_family(out, name, type, unit, help);
 	begin_sample(out, !strcmp(type, "counter") ? "_total" : "");
-	end_sample(out, value);
+	end_sample(out, name, value);
 	end_family(out);
 }
 
@@ -76,7 +114,7 @@ static void info(struct out *out, const struct tier_stats *s)
 	begin_family(out, "policy", "info", NULL, "policy in force");
 	begin_sample(out, "_info");
 	out_str(out, "policy", s->policy);
-	end_sample(out, 1);
+	end_sample(out, "policy", 1);
 	end_family(out);
 	begin_family(out, "node", "info", NULL, "tier of each node");
 	for (unsigned int nid = 0; nid < s->nr_nodes; nid++) {
@@ -85,7 +123,7 @@ static void info(struct out *out, const struct tier_stats *s)
 		begin_sample(out, "_info");
 		label_u64(out, "node", nid);
 		out_str(out, "tier", node_tier(s, nid));
-		end_sample(out, 1);
+		end_sample(out, "node", 1);
 	}
 	end_family(out);
 }
@@ -106,7 +144,8 @@ static void decided(struct out *out, const struct tier_stats *s, bool pages)
 			label_u64(out, "target_node", i % s->nr_nodes);
 			out_str(out, "verdict", verdict_name(tier_decision_verdict(d)));
 			out_str(out, "reason", tier_decision__name(d) ?: "unknown");
-			end_sample(out, pages ? s->pairs[i].pages[d] : s->pairs[i].faults[d]);
+			end_sample(out, pages ? "decided_pages" : "decided_faults",
+				   pages ? s->pairs[i].pages[d] : s->pairs[i].faults[d]);
 		}
 	end_family(out);
 }
@@ -118,6 +157,7 @@ static void latency(struct out *out, const struct tier_stats *s)
 		     "pages by time from scan to hint fault, per target node");
 	for (unsigned int nid = 0; nid < s->nr_nodes; nid++) {
 		__u64 sum = 0;
+		char bound[24];
 
 		if (!(s->nodes >> nid & 1))
 			continue;
@@ -127,11 +167,9 @@ static void latency(struct out *out, const struct tier_stats *s)
 				continue;
 			begin_sample(out, "_bucket");
 			label_u64(out, "node", nid);
-			if (slot == TIER_HIST_LAST)
-				out_str(out, "le", "+Inf");
-			else
-				label_u64(out, "le", tier_hist_high(slot));
-			end_sample(out, sum);
+			snprintf(bound, sizeof(bound), "%.3f", tier_hist_high(slot) / 1e3);
+			out_str(out, "le", slot == TIER_HIST_LAST ? "+Inf" : bound);
+			end_sample(out, "pages", sum);	/* a bucket's unit is what it counts */
 		}
 	}
 	end_family(out);
@@ -143,7 +181,8 @@ static void node_values(struct out *out, const struct tier_stats *s)
 		const char *name, *type, *unit, *help;
 	} kinds[] = {
 		{ "threshold_ms", "gauge", "ms", "hot threshold in force, 0: the policy has none" },
-		{ "rate_limit_pages_per_s", "gauge", "pages_per_s", "rate limit in force, 0: none" },
+		{ "rate_limit_pages_per_s", "gauge", "pages_per_second",
+		  "rate limit in force, 0: none" },
 		{ "candidates_pages", "counter", "pages", "pages that passed the threshold" },
 	};
 
@@ -156,7 +195,7 @@ static void node_values(struct out *out, const struct tier_stats *s)
 				continue;
 			begin_sample(out, k == 2 ? "_total" : "");
 			label_u64(out, "node", nid);
-			end_sample(out, k == 0 ? n->threshold_ms :
+			end_sample(out, kinds[k].name, k == 0 ? n->threshold_ms :
 				   k == 1 ? n->limit_pages_per_s : n->candidates_pages);
 		}
 		end_family(out);
@@ -181,7 +220,7 @@ static void moves_family(struct out *out, const struct tier_stats *s, unsigned i
 		begin_sample(out, "_total");
 		label_u64(out, "source_node", i / s->nr_nodes);
 		label_u64(out, "target_node", i % s->nr_nodes);
-		end_sample(out, s->moves[i].count[counter]);
+		end_sample(out, name, s->moves[i].count[counter]);
 	}
 	end_family(out);
 }

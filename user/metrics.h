@@ -6,6 +6,12 @@
 #include "emit.h"
 
 /*
+ * A counter's name as metrics have it: Prometheus wants whole words and seconds, so _ns,
+ * _ms and _per_s become _seconds and _per_second.
+ */
+void metric_name(const char *prefix, const char *name, char *buf, size_t size);
+
+/*
  * Array "families" of the open document. Without a policy in force that is one
  * gauge that says so; other failures of reading are returned, unreported.
  */

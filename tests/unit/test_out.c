@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "out/out.h"
+#include "metrics.h"
 
 static char *text;
 static size_t size;
@@ -272,6 +272,24 @@ static void formats(void **state)
 	}
 }
 
+/* Prometheus wants seconds and no abbreviations. */
+static void metric_names(void **state)
+{
+	static const struct {
+		const char *name, *want;
+	} cases[] = {
+		{ "scan_work_ns", "tier_scan_work_seconds" }, { "threshold_ms", "tier_threshold_seconds" },
+		{ "rate_limit_pages_per_s", "tier_rate_limit_pages_per_second" },
+		{ "promoted_pages", "tier_promoted_pages" }, { "ms", "tier_ms" }, { "columns", "tier_columns" },
+	};
+	char buf[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		metric_name("tier_", cases[i].name, buf, sizeof(buf));
+		assert_string_equal(buf, cases[i].want);
+	}
+}
+
 /* In a table a number must not outgrow its column. */
 static void compact_formats(void **state)
 {
@@ -367,6 +385,10 @@ static void counter_text(enum out_format format, const char *expected)
 	out_end(out);
 	out_u64(out, "value", UINT64_MAX);
 	out_end(out);
+	out_begin_object(out, NULL);
+	out_str(out, "suffix", "_total");
+	out_fixed(out, "value", 9007199.254740991, 9);
+	out_end(out);
 	out_end(out);
 	out_end(out);
 	out_end(out);
@@ -381,11 +403,13 @@ static void largest_counter_is_exact(void **state)
 	counter_text(OUT_OPENMETRICS,
 		     "# TYPE tier_x_pages counter\n# UNIT tier_x_pages pages\n"
 		     "# HELP tier_x_pages a \\\"b\\\" \\\\ c\n"
-		     "tier_x_pages_total{node=\"a\\\"\\\\\"} 18446744073709551615\n# EOF\n");
+		     "tier_x_pages_total{node=\"a\\\"\\\\\"} 18446744073709551615\n"
+		     "tier_x_pages_total 9007199.254740991\n# EOF\n");
 	counter_text(OUT_PROMETHEUS,
 		     "# TYPE tier_x_pages_total counter\n"
 		     "# HELP tier_x_pages_total a \"b\" \\\\ c\n"
-		     "tier_x_pages_total{node=\"a\\\"\\\\\"} 18446744073709551615\n");
+		     "tier_x_pages_total{node=\"a\\\"\\\\\"} 18446744073709551615\n"
+		     "tier_x_pages_total 9007199.254740991\n");
 }
 
 int main(void)
@@ -400,6 +424,7 @@ int main(void)
 		cmocka_unit_test(terminal_is_safe),
 		cmocka_unit_test(utf8),
 		cmocka_unit_test(formats),
+		cmocka_unit_test(metric_names),
 		cmocka_unit_test(compact_formats),
 		cmocka_unit_test(broken_documents_fail),
 		cmocka_unit_test(fixed_decimals),
