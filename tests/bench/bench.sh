@@ -38,9 +38,9 @@ common=(--mib 160 --rate 50000 --place default)
 classes_s=10
 
 # workload NAME: sets args, and seconds for the latencies of the two classes of pages: 0 where
-# pages do not fall into classes. W3 sees its hot set moved twice, and is
-# looked at more often, for the time after a move is what counts there. W7 is slower, for of the 512
-# pages of a huge page any access is the first one, and spins while it waits: the scanner counts
+# pages do not fall into classes. W3 sees its hot set moved twice, and is looked at more
+# often, for the time after a move is what counts there. W7 is slower, for of the 512 pages
+# of a huge page any access is the first one, and spins while it waits: the scanner counts
 # CPU time.
 workload()
 {
