@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Policy rank's bytecode, one rule at a time: what it leaves to the kernel, limits, what it
+ * counts of a fault and what it remembers of a page. How well all that works together is
+ * in test_policy_rank.c.
+ */
+#include "policy_run.h"
+#include <tier/rank.h>
+
+#define NODE_PAGES	65536U
+#define START_MS	100000U
+
+static struct tier_rank rank_of(struct policy *p, __u32 node)
+{
+	struct tier_rank rank;
+
+	assert_int_equal(bpf_map_lookup_elem(policy_map(p, "rank_nodes"), &node, &rank), 0);
+	return rank;
+}
+
+static __u64 sum_of(const __u64 *counts, unsigned int nr)
+{
+	__u64 sum = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		sum += counts[i];
+	return sum;
+}
+
+static struct tier_fault page_at(__u32 page, __u32 now_ms, __u32 latency_ms)
+{
+	struct tier_fault f = at((__u64)page << 12, now_ms, latency_ms);
+
+	f.vm_end = ~0ULL;
+	f.pfn = 1000000 + page;
+	return f;
+}
+
+/* A second's faults, a quarter of them soon after their scan: all are the kernel's to decide. */
+static struct policy *learned(const struct setting *more)
+{
+	struct setting set[4] = { { "tier_top_node_pages", NODE_PAGES } };
+	static struct tier_replay_entry out[MAX_FAULTS];
+	static struct tier_fault f[MAX_FAULTS];
+	struct policy *p;
+
+	for (int i = 0; more && more[i].name; i++)
+		set[i + 1] = more[i];
+	p = policy_start("rank", set);
+	for (__u32 i = 0; i < 4000; i++)
+		f[i] = page_at(100000 + i, START_MS + i / 4, i % 4 ? 2000 + i * 2 : i % 64);
+	policy_run(p, f, 4000, out);
+	for (int i = 0; i < 4000; i++)
+		assert_int_equal(out[i].decision, TIER_KERNEL);
+	return p;
+}
+
+static void first_second_is_the_kernels(void **state)
+{
+	struct policy *p = learned(NULL);
+	struct tier_node node = policy_node(p, 0);
+
+	assert_int_equal(node.threshold_ms, 0);
+	assert_int_equal(policy_decide(p, page_at(1, START_MS + 1001, 60000)), TIER_REJECT_COLD);
+	node = policy_node(p, 0);
+	assert_in_range(node.threshold_ms, 1, 10000);
+	assert_int_equal(node.limit_pages_per_s, NODE_PAGES / 8 + 1);
+	policy_stop(p);
+}
+
+/* There is room for 3276 pages a second: the operator's 256 are the narrower limit. */
+static void operator_limits_promotion(void **state)
+{
+	struct setting set[] = { { "rate_limit_mbps", 1 }, { NULL } };
+	static struct tier_replay_entry out[1000];
+	static struct tier_fault f[1000];
+
+	for (int limited = 0; limited < 2; limited++) {
+		struct policy *p = learned(limited ? set : NULL);
+		__u32 promoted = 0, refused = 0;
+
+		for (__u32 i = 0; i < 1000; i++)
+			f[i] = page_at(i, START_MS + 1001 + i / 10, 1);
+		policy_run(p, f, 1000, out);
+		for (int i = 0; i < 1000; i++) {
+			promoted += tier_decision_verdict(out[i].decision) == TIER_VERDICT_PROMOTE;
+			refused += out[i].decision == TIER_REJECT_RATE;
+		}
+		if (limited) {
+			assert_in_range(promoted, 250, 256);
+			assert_in_range(refused, 1000 - 256, 750);
+			assert_int_equal(policy_node(p, 0).limit_pages_per_s, 256);
+		} else {
+			assert_int_equal(promoted, 1000);
+		}
+		policy_stop(p);
+	}
+}
+
+static void large_folios_count_their_pages(void **state)
+{
+	struct policy *p = learned(NULL);
+	struct tier_fault f = page_at(0, START_MS + 1001, 1);
+	__s64 before;
+
+	policy_decide(p, page_at(5000, START_MS + 1001, 60000));
+	before = rank_of(p, 0).room_pages;
+	f.nr_pages = 512;
+	assert_int_equal(tier_decision_verdict(policy_decide(p, f)), TIER_VERDICT_PROMOTE);
+	assert_int_equal(rank_of(p, 0).now_extra, 511);
+	assert_int_equal(rank_of(p, 0).now_promoted, 512);
+	assert_int_equal(before - rank_of(p, 0).room_pages, 512);
+	policy_stop(p);
+}
+
+/* A page that went up and faults below again has come back; room is not for such. */
+static void returns_are_seen(void **state)
+{
+	struct policy *p = learned(NULL);
+	struct tier_fault f = page_at(7, START_MS + 1001, 1);
+
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_OTHER);
+	assert_int_equal(rank_of(p, 0).now_returned, 0);
+	f.now_ms += 100;
+	assert_int_not_equal(policy_decide(p, f), TIER_PROMOTE_OTHER);
+	assert_int_equal(rank_of(p, 0).now_returned, 1);
+	/* another page does not come back */
+	policy_decide(p, page_at(8, START_MS + 1102, 1));
+	assert_int_equal(rank_of(p, 0).now_returned, 1);
+	policy_stop(p);
+}
+
+/* What was warm at its last fault is known at the next one; a cold fault ends that. */
+static void a_cold_fault_forgets(void **state)
+{
+	struct policy *p = learned(NULL);
+	__u32 now = START_MS + 1001;
+
+	policy_decide(p, page_at(7, now, 1));
+	assert_int_equal(sum_of(rank_of(p, 0).now_marked, TIER_RANK_SCORES), 0);
+	assert_int_equal(policy_decide(p, page_at(7, now + 1, 60000)), TIER_REJECT_COLD);
+	assert_int_equal(sum_of(rank_of(p, 0).now_marked, TIER_RANK_SCORES), 1);
+	assert_int_equal(sum_of(rank_of(p, 0).now_again, TIER_RANK_SCORES), 0);
+	policy_decide(p, page_at(7, now + 2, 1));
+	assert_int_equal(sum_of(rank_of(p, 0).now_marked, TIER_RANK_SCORES), 1);
+	policy_decide(p, page_at(7, now + 3, 1));
+	assert_int_equal(sum_of(rank_of(p, 0).now_marked, TIER_RANK_SCORES), 2);
+	assert_int_equal(sum_of(rank_of(p, 0).now_again, TIER_RANK_SCORES), 1);
+	policy_stop(p);
+}
+
+/* Each target node has thresholds and budgets of its own, and starts with the kernel's. */
+static void nodes_are_apart(void **state)
+{
+	struct policy *p = learned(NULL);
+	struct tier_fault f = page_at(7, START_MS + 1001, 1);
+
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_OTHER);
+	f.src_nid = 0;
+	f.dst_nid = 1;
+	assert_int_equal(policy_decide(p, f), TIER_KERNEL);
+	assert_int_equal(sum_of(rank_of(p, 1).now, TIER_HIST_SLOTS), 1);
+	policy_stop(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_second_is_the_kernels),
+		cmocka_unit_test(operator_limits_promotion),
+		cmocka_unit_test(large_folios_count_their_pages),
+		cmocka_unit_test(returns_are_seen),
+		cmocka_unit_test(a_cold_fault_forgets),
+		cmocka_unit_test(nodes_are_apart),
+	};
+
+	if (!policy_can_run())
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
