@@ -18,6 +18,8 @@
 /* Parameters may be set at any time: they are looked at again so often. */
 #define LOOK_NS		(10 * 1000000000ULL)
 #define RETRY_NS	(30 * 1000000000ULL)
+/* Whoever inserts the module may be about to load a policy: let them go first. */
+#define ANEW_LOOKS	3
 #define SYS_MODULE	16	/* bit of CAP_SYS_MODULE */
 
 struct keeper {
@@ -27,6 +29,7 @@ struct keeper {
 	__u32 map_id;			/* of the policy that is remembered, 0: none */
 	struct saved last;
 	__u64 instance;			/* of the module it was in force with */
+	unsigned int anew;		/* looks since the module was inserted anew */
 	__u64 look_ns, retry_ns;	/* not before */
 	bool failed;			/* said so already */
 	int seat;			/* on probation, else -1 */
@@ -179,6 +182,7 @@ int keeper__tick(struct keeper *k)
 		k->instance = presence.module_instance;
 		k->retry_ns = 0;
 		k->failed = false;
+		k->anew = 0;
 		remember(k, &presence);
 		watch_trial(k);
 		return TIER_CLASS_OK;
@@ -188,7 +192,9 @@ int keeper__tick(struct keeper *k)
 		return TIER_CLASS_OK;
 	if (presence.lost)
 		return load_again(k, "went without unload");
-	if (presence.module_instance && presence.module_instance != k->instance)
+	if (!presence.module_instance || presence.module_instance == k->instance)
+		k->anew = 0;
+	else if (++k->anew >= ANEW_LOOKS)
 		return load_again(k, "was in force before the module was inserted anew");
 	return TIER_CLASS_OK;
 }

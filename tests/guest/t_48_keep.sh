@@ -61,7 +61,10 @@ runs "as text" sh -c "tierctl stats --by policy | grep -q '^kernel  *no'"
 tierctl stats -i 500ms --count 2 --by policy --json | tail -n 1 >"$T_DIR/line"
 is "$(jget "$T_DIR/line" interval.policies.*.policy)" fixed "rates are the one's in force"
 runs "reset" tierctl reset
+calls=$(counter policy_calls)
+wait_for 60 "faults" counter_over policy_calls $((calls + 100)) || not_ok "faults come"
 tierctl stats --json >"$T_DIR/s3"
+holds "a reset begins anew" "$(jget "$T_DIR/s3" faults_counted)" -lt "$(jget "$T_DIR/s2" faults_counted)"
 sum_holds "$T_DIR/s3" "after a reset they sum, too"
 is "$(jget "$T_DIR/s3" policies.*.policy)" fixed "and who went is forgotten"
 
