@@ -48,7 +48,7 @@ BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
 		$(patsubst %,tests/bench/%.c,replaybench scale_evict $(NATIVE_BENCH)),$(wildcard tests/bench/*.c))) \
 	$(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(O)/tests/bench/empty.bpf.o
 
-.PHONY: all user bpf kmod unit testbins help deps deps-lab demo test bench lab lab-root \
+.PHONY: all user bpf bench-native kmod unit testbins help deps deps-lab demo test bench lab lab-root \
 	docs install uninstall clean
 .DELETE_ON_ERROR:
 
@@ -56,7 +56,7 @@ all: user bpf		## tierctl and the BPF objects (not the module: make kmod)
 
 help:			## this list
 	@echo 'Targets:'
-	@sed -n 's/^\([a-z-]*\):.*##[ \t]*\(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*##[ \t]*\(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  %-12s %s\n", $$1, $$2 }'
 	@echo 'Variables: V=1 O=DIR PREFIX=DIR DESTDIR=DIR KDIR=DIR KREL=RELEASE'
 	@echo 'Lab:       KERNEL=6.12 FAST_MB=512 SLOW_MB=1536 CPUS=2 NODES=2tier ICOUNT=1'
 	@echo '           RUN=path/script.sh FILES="a b c" OUT=DIR TIMEOUT=S APPEND="words" BPFFS=1'
@@ -196,6 +196,10 @@ bench: lab-root		## policies beside mode 2: W1 to W8, and what a decision costs
 		$(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(if $(POLICIES),--policies "$(POLICIES)") \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(filter 1,$(FRESH)),--fresh) \
 		$(if $(LATENCY_NS),--latency-ns "$(LATENCY_NS)")
+
+bench-native: bpf $(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(O)/tests/bench/empty.bpf.o ## cost and scale of decisions on this machine (root)
+	$(O)/bench/decision_cost --json $(O)/bench/decision_cost.json
+	$(O)/bench/scale --json $(O)/bench/scale.json
 
 test: lab-root		## unit tests, verifier ring, guest tests
 	@$(MAKE) unit
