@@ -330,12 +330,17 @@ decide(struct tier_in_force *policy, struct task_struct *p, struct folio *folio,
 		decision = bpf_dispatcher_nop_func(&call, prog->insnsi, prog->bpf_func);
 	else
 		decision = promote_slowly(&call, p);
-	if (likely(decision < TIER_NR_DECISIONS && plain_rejects() & BIT(decision) &&
-		   !atomic_read(&tier_hot.bad_streak))) {
+	if (unlikely(decision >= TIER_NR_DECISIONS || atomic_read(&tier_hot.bad_streak)))
+		return settle(&call, decision);
+	if (likely(plain_rejects() & BIT(decision))) {
 		folio = (struct folio *)call.folio;
 		tier_restamp(folio, READ_ONCE(*tier_folio_flags(folio)), now_ms());
 		tier_event(REJECT_VERDICTS);
 		return (unsigned long)verdict_reject;
+	}
+	if (decision == TIER_KERNEL) {
+		tier_event(KERNEL_VERDICTS);
+		return 0;
 	}
 	return settle(&call, decision);
 }
