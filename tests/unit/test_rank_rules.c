@@ -163,6 +163,94 @@ static void nodes_are_apart(void **state)
 	policy_stop(p);
 }
 
+/* A node that knows its thresholds, has nothing left to give, and no second ends. */
+static struct tier_rank settled(void)
+{
+	return (struct tier_rank){ .learned = 1, .adjusted_ms = START_MS, .window_ms = START_MS,
+				   .surge_faults = ~0U, .warm_ms = 1000 };
+}
+
+static struct policy *with_rank(const struct tier_rank *rank)
+{
+	struct setting set[] = { { "tier_top_node_pages", NODE_PAGES }, { NULL } };
+	struct policy *p = policy_start("rank", set);
+	__u32 zero = 0;
+
+	assert_int_equal(bpf_map_update_elem(policy_map(p, "rank_nodes"), &zero, rank, BPF_ANY), 0);
+	return p;
+}
+
+/* Without a reason a warm page is refused once, and again, however often it comes. */
+static void no_reason_no_promotion(void **state)
+{
+	struct tier_rank rank = settled();
+	struct policy *p = with_rank(&rank);
+
+	for (__u32 i = 0; i < 3; i++)
+		assert_int_equal(policy_decide(p, page_at(7, START_MS + i, 1)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page_at(7, START_MS, 1000)), TIER_REJECT_COLD);
+	policy_stop(p);
+}
+
+static void proven_pages_go_up(void **state)
+{
+	struct tier_rank rank = settled();
+	__u32 short_ms = 20, long_ms = 300;
+	struct policy *p;
+
+	rank.proven_slot = tier_hist_slot(long_ms);
+	rank.budget_pages = 1;
+	p = with_rank(&rank);
+	/* long at either of the two faults is not proven */
+	assert_int_equal(policy_decide(p, page_at(7, START_MS, short_ms)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page_at(7, START_MS + 1, long_ms)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page_at(7, START_MS + 2, short_ms)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page_at(7, START_MS + 3, short_ms)), TIER_PROMOTE_HOT);
+	assert_int_equal(rank_of(p, 0).budget_pages, 0);
+	/* the budget is used up */
+	assert_int_equal(policy_decide(p, page_at(7, START_MS + 4, short_ms)), TIER_REJECT_ONCE);
+	policy_stop(p);
+}
+
+static void hot_pages_go_up_at_first_sight(void **state)
+{
+	struct tier_rank rank = settled();
+	struct policy *p;
+
+	rank.hot_ms = 500;
+	rank.hot_open = 1;
+	rank.budget_pages = NODE_PAGES / 64 + 1;
+	p = with_rank(&rank);
+	assert_int_equal(policy_decide(p, page_at(7, START_MS, 500)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page_at(8, START_MS, 499)), TIER_PROMOTE_HOT);
+	/* what is left is for the proven ones */
+	assert_int_equal(policy_decide(p, page_at(9, START_MS, 499)), TIER_REJECT_ONCE);
+	/* the one that went up is back, and hot: more than the node holds */
+	policy_decide(p, page_at(8, START_MS + 1, 499));
+	assert_int_equal(rank_of(p, 0).now_thrash, 1);
+	policy_stop(p);
+
+	rank.hot_open = 0;
+	p = with_rank(&rank);
+	assert_int_equal(policy_decide(p, page_at(8, START_MS, 499)), TIER_REJECT_ONCE);
+	policy_stop(p);
+}
+
+static void warm_pages_go_up_in_a_surge(void **state)
+{
+	struct tier_rank rank = settled();
+	struct policy *p;
+
+	rank.surge_faults = 2;
+	rank.budget_pages = NODE_PAGES / 16 + 1;
+	p = with_rank(&rank);
+	for (__u32 i = 0; i < 2; i++)
+		assert_int_equal(policy_decide(p, page_at(i, START_MS + i, 1)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page_at(2, START_MS + 3, 1)), TIER_PROMOTE_OTHER);
+	assert_int_equal(policy_decide(p, page_at(3, START_MS + 4, 1)), TIER_REJECT_ONCE);
+	policy_stop(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +260,10 @@ int main(void)
 		cmocka_unit_test(returns_are_seen),
 		cmocka_unit_test(a_cold_fault_forgets),
 		cmocka_unit_test(nodes_are_apart),
+		cmocka_unit_test(no_reason_no_promotion),
+		cmocka_unit_test(proven_pages_go_up),
+		cmocka_unit_test(hot_pages_go_up_at_first_sight),
+		cmocka_unit_test(warm_pages_go_up_in_a_surge),
 	};
 
 	if (!policy_can_run())
