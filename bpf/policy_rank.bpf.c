@@ -22,17 +22,18 @@
  *		tells how), and the page is part of it: no second look is needed.
  *   surge	faults come at twice the usual pace, as they do just after the
  *		program turned to other pages. Their latencies tell little then,
- *		for they had waited; warm ones go up while it lasts.
+ *		for they had waited: a quarter longer ones are warm, and go up.
  * Else a warm page is marked, and refused once. Budget: the last three share
  * one; it is refilled with a node's worth in refill_s seconds, and saved up to
  * an eighth of the node, so that a change is followed at once and huge pages
  * fit. The weaker the evidence, the more of it must be left.
  *
- * Storage and errors. 2^19 marks of 32 bits, 2 MiB for the machine, one page to
- * a place: a later page takes the place of an earlier one. With 100 000 marks
- * between two faults of a page its own is lost in one case of six, with a
- * million in six of seven: it then needs more scans to be proven. A page is
- * taken for another in one of 2^15 cases.
+ * Storage and errors. At most 2^19 marks of 32 bits, 2 MiB for the machine, one page
+ * to a place: a later page takes the place of an earlier one. With 100 000 marks
+ * between two faults of a page its own is lost in one case of six, with a million in
+ * six of seven: it then needs more scans to be proven. A page is taken for another in
+ * one of 2^12 cases. Of cold faults, which are the most, one in four is counted, for
+ * four; the others only wipe out their page's mark.
  *
  * First seconds. In its first second of faults the policy only counts, and
  * leaves them to the kernel's own algorithm, as before it was loaded.
@@ -70,7 +71,7 @@ struct {
 	__type(value, struct tier_rank);
 } rank_nodes SEC(".maps");
 
-/* By address: the frame changes when a page moves. */
+/* By the page's identity: its frame changes when it moves. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, NR_MARKS);
@@ -87,98 +88,111 @@ static __always_inline __u64 node_pages(void)
 
 static __always_inline __u64 limit_pages_per_s(void)
 {
-	__u64 limit = tier_mbps_to_pages(rate_limit_mbps, tier_page_shift), most = node_pages() / 8 + 1;
+	__u64 limit = tier_mbps_to_pages(rate_limit_mbps, tier_page_shift);
+	__u64 most = node_pages() / 8 + 1;
 
 	return limit && limit < most ? limit : most;
 }
 
-/* Once a second. Not static: so it is verified once, not once per caller's path. */
-__noinline int rank_adjust(struct tier_rank *rank, __u32 now_ms)
+/*
+ * At the end of a window, and once a second the rest. Not static, here and below: it is
+ * verified once, not once per caller's path, and stays out of the way to a refusal.
+ */
+__noinline int rank_tick(struct tier_rank *rank, __u32 now_ms, __u32 nid)
 {
+	struct tier_node *node;
+
 	if (!rank)
+		return 0;
+	tier_rank_window(rank, now_ms);
+	if (!tier_rank_due(rank, now_ms))
 		return 0;
 	tier_rank_adjust(rank, now_ms, node_pages(), node_pages() / (refill_s ? refill_s : 1) + 1,
 			 patience_ms);
+	node = bpf_map_lookup_elem(&tier_nodes, &nid);
+	if (node)
+		tier_publish_on(node, rank->hot_ms > rank->room_ms ? rank->hot_ms : rank->room_ms,
+				limit_pages_per_s());
 	return 1;
 }
 
-/* The first reason that applies to a warm page; REJECT_ONCE when none does. */
-static __always_inline enum tier_decision
-rank_reason(struct tier_rank *rank, const struct tier_fault *f, __u32 proven_slot, bool up,
-	    bool surge)
+/* Counts the fault and what is known of its page, and decides. */
+__noinline int rank_judge(struct tier_rank *rank, struct tier_rank_page *page)
 {
-	if (!up && f->latency_ms < rank->room_ms &&
-	    tier_rank_spend(&rank->room_pages, f->nr_pages, 0))
-		return TIER_PROMOTE_OTHER;
-	if (proven_slot < rank->proven_slot &&
-	    tier_rank_spend(&rank->budget_pages, f->nr_pages, 0))
-		return TIER_PROMOTE_HOT;
-	if (f->latency_ms < rank->hot_ms && rank->hot_open &&
-	    tier_rank_spend(&rank->budget_pages, f->nr_pages, node_pages() / 64))
-		return TIER_PROMOTE_HOT;
-	if (surge && tier_rank_spend(&rank->budget_pages, f->nr_pages, node_pages() / 16))
-		return TIER_PROMOTE_OTHER;
-	return TIER_REJECT_ONCE;
-}
+	__u32 slot, last, index, nid, *mark;
+	bool cold, known, up = false;
+	struct tier_node *node;
+	int decision;
+	__u64 weight;
 
-static enum tier_decision decide(const struct tier_fault *f)
-{
-	__u32 nid = f->dst_nid, slot = tier_hist_slot(f->latency_ms), index, last, *mark;
-	struct tier_rank *rank = bpf_map_lookup_elem(&rank_nodes, &nid);
-	enum tier_decision decision;
-	bool known, surge, up = false;
-	__u64 hash;
-
-	if (!rank)
+	if (!rank || !page)
 		return TIER_KERNEL;
-	if (slot < TIER_HIST_SLOTS)
-		__sync_fetch_and_add(&rank->now[slot], 1ULL);
-	if (f->nr_pages > 1)
-		__sync_fetch_and_add(&rank->now_extra, f->nr_pages - 1ULL);
-	if (tier_rank_due(rank, f->now_ms)) {
-		rank_adjust(rank, f->now_ms);
-		tier_publish(f, rank->hot_ms > rank->room_ms ? rank->hot_ms : rank->room_ms,
-			     limit_pages_per_s());
-	}
-	if (!rank->learned)
-		return TIER_KERNEL;
-
-	surge = tier_rank_surge(rank, f->now_ms);
-	hash = tier_page_hash(f);
-	index = hash & rank_marks_mask;
+	slot = tier_hist_slot(page->latency_ms);
+	cold = page->latency_ms >= rank->cold_ms;
+	weight = tier_rank_count(rank, page, slot, cold);
+	index = page->hash & rank_marks_mask;
 	mark = bpf_map_lookup_elem(&rank_marks, &index);
-	if (!mark)
+	if (!mark || !rank->learned)
 		return TIER_KERNEL;
 	last = *mark;
-	known = tier_rank_mark_is(last, hash, f->now_ms, MARK_MS);
+	known = tier_rank_mark_is(last, page->hash, page->now_ms, MARK_MS);
 	if (known) {
 		up = tier_rank_mark_up(last);
 		if (up)
-			__sync_fetch_and_add(&rank->now_returned, (__u64)f->nr_pages);
+			__sync_fetch_and_add(&rank->now_returned, page->nr_pages * weight);
+		if (up && page->latency_ms < rank->hot_ms &&
+		    tier_rank_mark_moved(last, page->frame))
+			__sync_fetch_and_add(&rank->now_thrash, (__u64)page->nr_pages);
 		last = tier_rank_mark_slot(last);
-		__sync_fetch_and_add(&rank->now_marked[last & (TIER_RANK_SCORES - 1)], 1ULL);
+		__sync_fetch_and_add(&rank->now_marked[last & (TIER_RANK_SCORES - 1)], weight);
 	}
-	if (f->latency_ms >= rank->warm_ms) {
+	if (cold) {
 		if (known)
 			*mark = 0;
 		return TIER_REJECT_COLD;
 	}
 
-	if (up && f->latency_ms < rank->hot_ms)
-		__sync_fetch_and_add(&rank->now_thrash, (__u64)f->nr_pages);
 	if (slot >= TIER_RANK_SCORES)
 		slot = TIER_RANK_SCORES - 1;
 	last = last > slot ? last : slot;
 	if (known)
 		__sync_fetch_and_add(&rank->now_again[last & (TIER_RANK_SCORES - 1)], 1ULL);
-	decision = rank_reason(rank, f, known ? last : TIER_RANK_SCORES, up, surge);
-	if (decision < TIER_FIRST_REJECT && !tier_rate_take(f, limit_pages_per_s()))
+	decision = tier_rank_reason(rank, page, known ? last : TIER_RANK_SCORES, up, node_pages());
+	nid = page->nid;
+	node = bpf_map_lookup_elem(&tier_nodes, &nid);
+	if (decision < TIER_FIRST_REJECT && node &&
+	    !tier_rate_admit(node, page->now_ms, page->nr_pages, limit_pages_per_s()))
 		decision = TIER_REJECT_RATE;
 	up = decision < TIER_FIRST_REJECT;
 	if (up)
-		__sync_fetch_and_add(&rank->now_promoted, (__u64)f->nr_pages);
-	*mark = tier_rank_mark(hash, up, slot, f->now_ms);
+		__sync_fetch_and_add(&rank->now_promoted, (__u64)page->nr_pages);
+	*mark = tier_rank_mark(page->hash, page->frame, up, slot, page->now_ms);
 	return decision;
+}
+
+static __always_inline enum tier_decision decide(const struct tier_fault *f)
+{
+	__u32 nid = f->dst_nid, index, *mark;
+	struct tier_rank *rank = bpf_map_lookup_elem(&rank_nodes, &nid);
+	__u64 hash = tier_page_hash(f);
+	struct tier_rank_page page;
+
+	if (!rank)
+		return TIER_KERNEL;
+	if (tier_rank_pace(rank, f->now_ms))
+		rank_tick(rank, f->now_ms, nid);
+	if (f->latency_ms >= rank->cold_ms && tier_rank_skip(f->nr_pages, hash)) {
+		index = hash & rank_marks_mask;
+		mark = bpf_map_lookup_elem(&rank_marks, &index);
+		if (mark && tier_rank_mark_is(*mark, hash, f->now_ms, MARK_MS))
+			*mark = 0;
+		return rank->learned ? TIER_REJECT_COLD : TIER_KERNEL;
+	}
+	page = (struct tier_rank_page){
+		.hash = hash, .now_ms = f->now_ms, .latency_ms = f->latency_ms,
+		.nr_pages = f->nr_pages, .nid = nid, .frame = tier_rank_frame(f->pfn),
+	};
+	return rank_judge(rank, &page);
 }
 
 TIER_POLICY(rank, decide);

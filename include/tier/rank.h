@@ -24,6 +24,9 @@
  * tells nothing of the next time. What exceeds chance by a sixteenth and by more
  * than its own scatter is heat that lasts. T is where most of it lies below.
  *
+ * surge: twice the faults of a usual window and 16, and more than any window had
+ * lately; half of that maximum is forgotten in 22 s. It lasts a quarter of a second.
+ *
  * The includer brings __u32, __u64, __s32, __s64 and bool.
  */
 #ifndef TIER_RANK_H
@@ -44,26 +47,27 @@
 #define TIER_RANK_PROBE_MIN	5	/* growth of room: a 2^-5 part of the node a second */
 #define TIER_RANK_PROBE_MAX	12
 #define TIER_RANK_BACKOFF_MAX	8
-#define TIER_RANK_WINDOW_MS	32U
+#define TIER_RANK_SAMPLE	4U	/* one cold page in so many is looked at closely */
+#define TIER_RANK_WINDOW_MS	16U
 #define TIER_RANK_SURGE_MS	256U
 #define TIER_RANK_SETTLE_S	10	/* so long no surge is looked for: every rise is one */
 
 #define TIER_RANK_INLINE static inline __attribute__((always_inline))
 
 struct tier_rank {
-	/* what a fault looks at */
-	__u32 adjusted_ms;		/* time of the last adjustment, 0: none yet */
+	/* what a fault looks at: a cache line */
+	__u32 window_ms;		/* start of this window of faults */
+	__u32 window_faults;
+	__u32 surge_faults;		/* so many in a window begin a surge */
+	__u32 cold_ms;			/* from here on a fault is cold: warm_ms, in a surge more */
 	__u32 learned;			/* there are thresholds */
+	__u32 surging;
 	__u32 warm_ms;
 	__u32 room_ms;			/* below: may go up while there is room */
 	__u32 hot_ms;
 	__u32 hot_open;			/* seconds that hot pages still go up at first sight */
 	__u32 proven_slot;		/* both latencies below: proven */
-	__u32 window_ms;		/* start of this window; ahead of now during a surge */
-	__u32 window_faults;
-	__u32 window_peak;		/* decaying maximum of window_faults */
-	__u32 surge_faults;		/* more in a window is a surge */
-	__u32 reserved;
+	__u32 adjusted_ms;		/* time of the last adjustment, 0: none yet */
 	__s64 budget_pages;		/* that may yet go up; below 0 after a large folio */
 	__s64 room_pages;		/* the same for this second's share of the room */
 	/* counted since the last adjustment */
@@ -93,6 +97,8 @@ struct tier_rank {
 	__u32 probe_start_ms;
 	__u32 backoff_shift;
 	__u32 backoff_start_ms;
+	__u32 surge_ms;			/* start of the last surge */
+	__u32 window_peak;		/* decaying maximum of window_faults */
 	/* scratch: in registers the verifier would follow every value through every round */
 	__u64 below[TIER_HIST_SLOTS];	/* sum over the slots before */
 	__u64 best;
@@ -102,20 +108,46 @@ struct tier_rank {
 	__u32 again_slot;
 };
 
+/* What is left of a fault that is worth a closer look. */
+struct tier_rank_page {
+	__u64 hash;			/* of the page's identity */
+	__u32 now_ms;
+	__u32 latency_ms;
+	__u32 nr_pages;
+	__u32 nid;
+	__u32 frame;			/* tier_rank_frame() */
+	__u32 reserved;
+};
+
 /* ---- a mark: what is remembered of a page ---- */
 
-/* 15 bits of hash, 1: it went up, 6: latency slot, 10: time in steps of 4096 ms. */
-TIER_RANK_INLINE __u32 tier_rank_mark(__u64 hash, bool up, __u32 slot, __u32 now_ms)
+/*
+ * 12 bits of hash, 3 of the page frame, 1: it went up, 6: latency slot, 10: time in
+ * steps of 4096 ms.
+ */
+TIER_RANK_INLINE __u32 tier_rank_mark(__u64 hash, __u32 frame, bool up, __u32 slot, __u32 now_ms)
 {
 	if (slot >= TIER_RANK_SCORES)
 		slot = TIER_RANK_SCORES - 1;
-	return (__u32)(hash >> 49) << 17 | (__u32)up << 16 | slot << 10 | (now_ms >> 12 & 0x3ff);
+	return (__u32)(hash >> 52) << 20 | frame << 17 | (__u32)up << 16 | slot << 10 |
+	       (now_ms >> 12 & 0x3ff);
+}
+
+/* Three bits that differ when a page went up and came back: it got another frame. */
+TIER_RANK_INLINE __u32 tier_rank_frame(__u64 pfn)
+{
+	return pfn * 0x9e3779b97f4a7c15ULL >> 61;
+}
+
+TIER_RANK_INLINE bool tier_rank_mark_moved(__u32 mark, __u32 frame)
+{
+	return (mark >> 17 & 7) != frame;
 }
 
 /* Is it this page's, and no older than max_age_ms (below an hour)? */
 TIER_RANK_INLINE bool tier_rank_mark_is(__u32 mark, __u64 hash, __u32 now_ms, __u32 max_age_ms)
 {
-	return mark && mark >> 17 == hash >> 49 &&
+	return mark && mark >> 20 == hash >> 52 &&
 	       (((now_ms >> 12) - mark) & 0x3ff) <= max_age_ms >> 12;
 }
 
@@ -151,31 +183,86 @@ TIER_RANK_INLINE bool tier_rank_spend(__s64 *budget, __u32 nr_pages, __s64 reser
 	return true;
 }
 
-/*
- * Count a fault; true during a surge. Plain stores: CPUs that meet at the end of
- * a window may lose some of its faults, which makes a surge seen a little later.
- */
-TIER_RANK_INLINE bool tier_rank_surge(struct tier_rank *rank, __u32 now_ms)
+/* Is this cold fault left out of the counts? Of base pages one in four is taken. */
+TIER_RANK_INLINE bool tier_rank_skip(__u32 nr_pages, __u64 hash)
 {
-	__u32 elapsed_ms = now_ms - rank->window_ms, faults;
+	return nr_pages == 1 && (hash >> 32 & (TIER_RANK_SAMPLE - 1));
+}
 
-	if ((__s32)elapsed_ms < 0)
-		return true;
-	if (elapsed_ms >= TIER_RANK_WINDOW_MS) {
-		faults = rank->window_faults;
-		if (faults > rank->window_peak)
-			rank->window_peak = faults;
+/* Count a fault that is not left out; how many it stands for. */
+TIER_RANK_INLINE __u64 tier_rank_count(struct tier_rank *rank, const struct tier_rank_page *page,
+				       __u32 slot, bool cold)
+{
+	__u64 weight = cold && page->nr_pages == 1 ? TIER_RANK_SAMPLE : 1;
+
+	__sync_fetch_and_add(&rank->now[slot & (TIER_HIST_SLOTS - 1)], weight);
+	if (page->nr_pages > 1)
+		__sync_fetch_and_add(&rank->now_extra, page->nr_pages - 1ULL);
+	return weight;
+}
+
+/* The first reason that applies to a warm page; REJECT_ONCE when none does. */
+TIER_RANK_INLINE enum tier_decision
+tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u32 proven_slot,
+		 bool up, __u64 node_pages)
+{
+	if (!up && page->latency_ms < rank->room_ms &&
+	    tier_rank_spend(&rank->room_pages, page->nr_pages, 0))
+		return TIER_PROMOTE_OTHER;
+	if (proven_slot < rank->proven_slot &&
+	    tier_rank_spend(&rank->budget_pages, page->nr_pages, 0))
+		return TIER_PROMOTE_HOT;
+	if (page->latency_ms < rank->hot_ms && rank->hot_open &&
+	    tier_rank_spend(&rank->budget_pages, page->nr_pages, node_pages / 64))
+		return TIER_PROMOTE_HOT;
+	if (rank->surging &&
+	    tier_rank_spend(&rank->budget_pages, page->nr_pages, node_pages / 16))
+		return TIER_PROMOTE_OTHER;
+	return TIER_REJECT_ONCE;
+}
+
+/* Where cold begins: what faults during a surge had waited, which makes it look colder. */
+TIER_RANK_INLINE void tier_rank_set_cold(struct tier_rank *rank)
+{
+	rank->cold_ms = rank->surging ? rank->warm_ms + rank->warm_ms / 4 : rank->warm_ms;
+}
+
+/* Is it time for tier_rank_window()? To be asked at each fault: counts it. */
+TIER_RANK_INLINE bool tier_rank_pace(struct tier_rank *rank, __u32 now_ms)
+{
+	__sync_fetch_and_add(&rank->window_faults, 1U);
+	return now_ms - rank->window_ms >= TIER_RANK_WINDOW_MS ||
+	       *(volatile __u32 *)&rank->window_faults >= rank->surge_faults;
+}
+
+/*
+ * A window ends, or has seen so many faults that a surge begins. Plain stores: CPUs
+ * that meet here may lose some faults, which makes a surge seen a little later.
+ */
+TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
+{
+	__u32 faults = rank->window_faults;
+
+	if (now_ms - rank->window_ms >= TIER_RANK_WINDOW_MS) {
 		rank->window_ms = now_ms;
 		rank->window_faults = 0;
+		if (!rank->surging) {
+			if (faults > rank->window_peak)
+				rank->window_peak = faults;
+		} else if (now_ms - rank->surge_ms >= TIER_RANK_SURGE_MS) {
+			rank->surging = 0;
+			rank->surge_faults = rank->window_peak;
+			tier_rank_set_cold(rank);
+		}
+	} else if (!rank->surging && faults >= rank->surge_faults) {
+		rank->surging = 1;
+		rank->surge_ms = now_ms;
+		/* the next has to be twice as strong: bursts with every scan are no news */
+		rank->window_peak = rank->surge_faults * 2;
+		rank->surge_faults = 0xffffffff;
+		rank->hot_open = 2;
+		tier_rank_set_cold(rank);
 	}
-	if (__sync_fetch_and_add(&rank->window_faults, 1U) < rank->surge_faults)
-		return false;
-	/* the next one has to be twice as strong for a while: bursts with every scan are no news */
-	rank->window_peak = rank->surge_faults * 2;
-	rank->window_ms = now_ms + TIER_RANK_SURGE_MS;
-	rank->window_faults = 0;
-	rank->hot_open = 2;
-	return true;
 }
 
 /* ---- once a second ---- */
@@ -280,10 +367,12 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
 	hot_ms = tier_hist_low(i);
 	rank->hot_ms = hot_ms > fall_ms ? hot_ms : fall_ms;
 
-	/* twice the usual pace and a bit, and more than any window has seen lately */
-	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) *
-	      (2 * TIER_RANK_WINDOW_MS + 16) / 1000 + 16;
 	rank->window_peak -= rank->window_peak / 32;
+	if (rank->surging)
+		return;
+	/* twice the usual pace and a bit, and more than any window has seen lately */
+	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) * (2 * TIER_RANK_WINDOW_MS) /
+	      1000 + 16;
 	if (sum < rank->window_peak)
 		sum = rank->window_peak;
 	rank->surge_faults = rank->seconds > TIER_RANK_SETTLE_S << TIER_RANK_UNIT_SHIFT &&
@@ -405,7 +494,8 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 	__u64 sum, folio;
 
 	if (!rank->learned) {
-		rank->probe_start_ms = rank->backoff_start_ms = rank->window_ms = now_ms;
+		rank->probe_start_ms = rank->backoff_start_ms = now_ms;
+		rank->surge_faults = 0xffffffff;
 		rank->probe_shift = TIER_RANK_PROBE_MAX;
 		rank->credit = node_pages;
 		rank->budget_pages = node_pages / 8;
@@ -419,6 +509,7 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 	tier_rank_income(rank, now_ms, node_pages, refill_pages, folio, patience_ms);
 	tier_rank_room(rank, now_ms, node_pages, sum, folio, patience_ms);
 	tier_rank_prove(rank, sum, folio, refill_pages);
+	tier_rank_set_cold(rank);
 	rank->learned = 1;
 }
 

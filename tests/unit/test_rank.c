@@ -282,6 +282,14 @@ static void thrash_takes_the_extra_income(void **state)
 	assert_int_equal(rank.backoff_shift, 0);
 }
 
+/* What a fault does before it is decided; true during a surge. */
+static bool pace(struct tier_rank *rank, __u32 now_ms)
+{
+	if (tier_rank_pace(rank, now_ms))
+		tier_rank_window(rank, now_ms);
+	return rank->surging;
+}
+
 static void surge_is_twice_the_pace(void **state)
 {
 	struct tier_rank rank = {};
@@ -291,23 +299,26 @@ static void surge_is_twice_the_pace(void **state)
 	second(&rank, &now);
 	for (int s = 0; s < 100; s++) {
 		for (int i = 0; i < 4000; i++)
-			surges += tier_rank_surge(&rank, now + i / 4);
+			surges += pace(&rank, now + i / 4);
 		populate(&rank, 4000, 600);
 		second(&rank, &now);
 	}
 	assert_int_equal(surges, 0);
 	/* half as much again is none */
 	for (int i = 0; i < 600; i++)
-		surges += tier_rank_surge(&rank, now + i / 6);
+		surges += pace(&rank, now + i / 6);
 	assert_int_equal(surges, 0);
 	now += 200;
 	for (int i = 0; i < 2000; i++)
-		surges += tier_rank_surge(&rank, now + i / 40);
+		surges += pace(&rank, now + i / 40);
 	assert_in_range(surges, 1500, 1999);
 	assert_int_equal(rank.hot_open, 2);
+	/* cold begins later: what faults now had waited */
+	assert_int_equal(rank.cold_ms, rank.warm_ms + rank.warm_ms / 4);
 	/* it ends by itself */
 	now += TIER_RANK_SURGE_MS + 100;
-	assert_false(tier_rank_surge(&rank, now));
+	assert_false(pace(&rank, now));
+	assert_int_equal(rank.cold_ms, rank.warm_ms);
 }
 
 /* Bursts that come with every scan are no news. */
@@ -323,11 +334,11 @@ static void regular_bursts_are_no_surge(void **state)
 
 		if (s % 5 == 0) {
 			for (int i = 0; i < 3000; i++)
-				surges += tier_rank_surge(&rank, now + i / 60);
+				surges += pace(&rank, now + i / 60);
 			populate(&rank, 3000, 600);
 		}
 		late += s >= 100 ? surges : 0;
-		tier_rank_surge(&rank, now + 500);
+		pace(&rank, now + 500);
 		second(&rank, &now);
 	}
 	assert_in_range(late, 0, 20 * 1000);
@@ -337,19 +348,88 @@ static void regular_bursts_are_no_surge(void **state)
 static void marks(void **state)
 {
 	__u64 hash = 0xabcdef0123456789ULL;
-	__u32 mark = tier_rank_mark(hash, true, 200, 0xfffff000);
+	__u32 mark = tier_rank_mark(hash, 5, true, 200, 0xfffff000);
 
 	assert_true(tier_rank_mark_up(mark));
 	assert_int_equal(tier_rank_mark_slot(mark), TIER_RANK_SCORES - 1);
+	assert_false(tier_rank_mark_moved(mark, 5));
+	assert_true(tier_rank_mark_moved(mark, 4));
 	assert_true(tier_rank_mark_is(mark, hash, 0xfffff000, 0));
 	/* the time wraps with the clock */
 	assert_true(tier_rank_mark_is(mark, hash, 4096, 8192));
 	assert_false(tier_rank_mark_is(mark, hash, 16384, 8192));
-	assert_false(tier_rank_mark_is(mark, hash ^ 1ULL << 50, 0xfffff000, 8192));
+	assert_false(tier_rank_mark_is(mark, hash ^ 1ULL << 52, 0xfffff000, 8192));
 	assert_false(tier_rank_mark_is(0, 0, 0, 8192));
-	mark = tier_rank_mark(hash, false, 7, 1 << 20);
+	mark = tier_rank_mark(hash, 0, false, 7, 1 << 20);
 	assert_false(tier_rank_mark_up(mark));
+	assert_false(tier_rank_mark_moved(mark, 0));
 	assert_int_equal(tier_rank_mark_slot(mark), 7);
+}
+
+/* Frames next to each other, and those of huge pages, fall into all eight. */
+static void frames_differ(void **state)
+{
+	__u64 steps[] = { 1, 512 };
+
+	for (int s = 0; s < 2; s++) {
+		__u32 seen[8] = {};
+
+		for (__u64 i = 0; i < 800; i++)
+			seen[tier_rank_frame(4711 * 512 + i * steps[s])]++;
+		for (int i = 0; i < 8; i++)
+			assert_in_range(seen[i], 50, 150);
+	}
+}
+
+/* Of cold base pages one in four is counted, for four; of others each. */
+static void cold_faults_are_sampled(void **state)
+{
+	struct tier_rank rank = {};
+	struct tier_rank_page page = { .latency_ms = 5000, .nr_pages = 1 };
+	__u64 taken = 0;
+
+	for (__u64 i = 0; i < 4000; i++)
+		taken += !tier_rank_skip(1, i * 0x9e3779b97f4a7c15ULL);
+	assert_in_range(taken, 900, 1100);
+	assert_false(tier_rank_skip(512, 1ULL << 32));
+	assert_int_equal(tier_rank_count(&rank, &page, 40, true), 4);
+	assert_int_equal(tier_rank_count(&rank, &page, 40, false), 1);
+	assert_int_equal(rank.now[40], 5);
+	assert_int_equal(rank.now_extra, 0);
+	page.nr_pages = 512;
+	assert_int_equal(tier_rank_count(&rank, &page, 40, true), 1);
+	assert_int_equal(rank.now_extra, 511);
+}
+
+static void reasons_in_order(void **state)
+{
+	struct tier_rank rank = { .room_ms = 50, .room_pages = 2, .proven_slot = 20, .hot_ms = 100,
+				  .hot_open = 1, .budget_pages = NODE / 8 };
+	struct tier_rank_page page = { .latency_ms = 40, .nr_pages = 1 };
+
+	assert_int_equal(tier_rank_reason(&rank, &page, TIER_RANK_SCORES, false, NODE),
+			 TIER_PROMOTE_OTHER);
+	assert_int_equal(rank.room_pages, 1);
+	/* a page that came back shows that there is no room for it */
+	assert_int_equal(tier_rank_reason(&rank, &page, TIER_RANK_SCORES, true, NODE),
+			 TIER_PROMOTE_HOT);
+	assert_int_equal(rank.room_pages, 1);
+	page.latency_ms = 200;
+	assert_int_equal(tier_rank_reason(&rank, &page, TIER_RANK_SCORES, false, NODE),
+			 TIER_REJECT_ONCE);
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_PROMOTE_HOT);
+	rank.surging = 1;
+	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_OTHER);
+	/* the weaker the evidence, the more must be left */
+	rank.budget_pages = NODE / 16;
+	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_REJECT_ONCE);
+	page.latency_ms = 99;
+	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_HOT);
+	rank.budget_pages = NODE / 64;
+	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_REJECT_ONCE);
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_PROMOTE_HOT);
+	rank.budget_pages = 0;
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_REJECT_ONCE);
 }
 
 static void the_past_fades(void **state)
@@ -427,6 +507,9 @@ int main(void)
 		cmocka_unit_test(surge_is_twice_the_pace),
 		cmocka_unit_test(regular_bursts_are_no_surge),
 		cmocka_unit_test(marks),
+		cmocka_unit_test(frames_differ),
+		cmocka_unit_test(cold_faults_are_sampled),
+		cmocka_unit_test(reasons_in_order),
 		cmocka_unit_test(the_past_fades),
 		cmocka_unit_test(nothing_overflows),
 		cmocka_unit_test(due_once_a_second),
