@@ -247,7 +247,7 @@ guest_once()
 	"$here/lab/run.sh" --kernel "$kernel" --root "$root" --run "$script" "${options[@]}" \
 		>>"$log" 2>&1 </dev/null || status=$?
 	if [ -e "$after" ] && grep -q '^1\.\.[1-9]' "$log"; then
-		(cd "$top" && TIER_BUILD=$build timeout 300 "$after" "$extra") >>"$log" 2>&1 </dev/null ||
+		(cd "$top" && TIER_BUILD=$build timeout 600 "$after" "$extra") >>"$log" 2>&1 </dev/null ||
 			status=$?
 	fi
 	return $status
