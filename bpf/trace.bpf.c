@@ -16,6 +16,7 @@
 #include <bpf/bpf_core_read.h>
 #include <tier/abi.h>
 #include <tier/compat.bpf.h>
+#include <tier/hist.h>
 #include <tier/shared.bpf.h>
 #include <tier/wrap.h>
 
@@ -44,6 +45,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tier_scans);
 } tier_scans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tier_scan_hist);
+} tier_scan_hist SEC(".maps");
 
 /* When the scan that this task is in began; a task may change CPU meanwhile. */
 struct scratch {
@@ -87,18 +95,32 @@ int scan_work_begin(unsigned long long *ctx)
 	return 0;
 }
 
+static __always_inline void add_run(__u64 ns)
+{
+	__u64 us = ns / 1000;
+	__u32 zero = 0, slot;
+	struct tier_scan_hist *hist = bpf_map_lookup_elem(&tier_scan_hist, &zero);
+
+	slot = tier_hist_slot(us < 1ULL << 32 ? us : ~0U);
+	if (hist && slot < TIER_HIST_SLOTS)
+		add(&hist->runs[slot], 1);
+}
+
 SEC("?fexit/task_numa_work")
 int scan_work_end(unsigned long long *ctx)
 {
 	struct tier_scans *count = scans();
 	struct scratch *s = scratch(0);
+	__u64 ns;
 
 	if (!count)
 		return 0;
 	/* counted at the end, so that calls and time always fit together */
 	if (s && s->work_ns) {
+		ns = bpf_ktime_get_ns() - s->work_ns;
 		add(&count->count[TIER_SC_WORKS], 1);
-		add(&count->count[TIER_SC_WORK_NS], bpf_ktime_get_ns() - s->work_ns);
+		add(&count->count[TIER_SC_WORK_NS], ns);
+		add_run(ns);
 		s->work_ns = 0;
 	}
 	return 0;

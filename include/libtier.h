@@ -418,6 +418,7 @@ struct tier_stats {
 	bool observer;			/* the rest is valid */
 	struct tier_moves *moves;	/* [src * nr_nodes + dst], sum over CPUs */
 	struct tier_scans scans;
+	struct tier_scan_hist scan_hist;	/* runs of the scanner by their time in us */
 	bool requesting;		/* promotions ahead of a fault are possible; request is valid */
 	struct tier_request_counts request;	/* programs and daemon */
 	__u32 nr_tenures;

@@ -247,6 +247,14 @@ struct tier_scans {
 };
 
 /*
+ * Observer map "tier_scan_hist": per-CPU array with one entry. Runs of the scanner by
+ * their time in us; slots as in struct tier_hist.
+ */
+struct tier_scan_hist {
+	__u64 runs[TIER_HIST_SLOTS];
+};
+
+/*
  * Map "tier_requests": ring buffer. Pages that a policy wants on dst_nid although
  * no fault of theirs will take them there. The daemon looks at each page again
  * and moves those that are still on a slow-tier node.
@@ -343,6 +351,7 @@ TIER_ASSERT_SIZE(tier_node, 128);
 TIER_ASSERT_SIZE(tier_region, 72);
 TIER_ASSERT_SIZE(tier_moves, 64);
 TIER_ASSERT_SIZE(tier_scans, 128);
+TIER_ASSERT_SIZE(tier_scan_hist, 1024);
 TIER_ASSERT_SIZE(tier_request, 56);
 TIER_ASSERT_SIZE(tier_request_counts, 192);
 TIER_ASSERT_SIZE(tier_daemon, 16);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The default policy, counters by policy, and the daemon that keeps what was put in force.
+# The default policy, counters by policy, scan cost, and the daemon that keeps what was put
+# in force.
 # lab: --fast-mb 256 --slow-mb 768 --timeout 500 --one-thread
 . ./lib.sh
 
@@ -67,6 +68,13 @@ tierctl stats --json >"$T_DIR/s3"
 holds "a reset begins anew" "$(jget "$T_DIR/s3" faults_counted)" -lt "$(jget "$T_DIR/s2" faults_counted)"
 sum_holds "$T_DIR/s3" "after a reset they sum, too"
 is "$(jget "$T_DIR/s3" policies.*.policy)" fixed "and who went is forgotten"
+
+# --- the cost of scanning as a histogram ---
+# Runs go on between the reading of their number and that of the histogram.
+tierctl hist --json >"$T_DIR/hist"
+works=$(jget "$T_DIR/hist" scan.scan_works) runs=$(jget -s "$T_DIR/hist" "scan.work_hist.*.runs")
+holds "the scanner ran" "$works" -gt 0
+holds "each of its runs is in the histogram" "$runs" -ge "$works" -a "$runs" -le $((works + 100))
 
 # --- without a daemon nobody takes over a probation ---
 fails 1 'no daemon' "--background needs the daemon" \

@@ -352,7 +352,9 @@ static int read_counters(struct tier_ctx *ctx, struct tier_stats *stats)
 	err = read_percpu(ctx, "observer/tier_moves", stats->moves, nr * nr,
 			  sizeof(struct tier_moves)) ?:
 	      read_percpu(ctx, "observer/tier_scans", &stats->scans, 1,
-			  sizeof(struct tier_scans));
+			  sizeof(struct tier_scans)) ?:
+	      read_percpu(ctx, "observer/tier_scan_hist", &stats->scan_hist, 1,
+			  sizeof(struct tier_scan_hist));
 	if (err && err != -ENOENT)
 		return map_fails(ctx, err, "observer");
 	stats->observer = !err;

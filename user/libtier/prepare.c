@@ -173,6 +173,7 @@ int tier_size_maps(struct tier_ctx *ctx, struct bpf_object *obj, const struct ti
 		{ "tier_regions", "maps", regions_wanted(env) },
 		{ "tier_moves", "observer", env->nr_nodes * env->nr_nodes },
 		{ "tier_scans", "observer", 1 },
+		{ "tier_scan_hist", "observer", 1 },
 		{ "tier_requests", "maps", 256 * 1024 },
 		{ "tier_request_counts", "maps", 1 },
 		{ "tier_daemon", "maps", 1 },

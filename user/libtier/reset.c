@@ -13,7 +13,7 @@
 
 #include "internal.h"
 
-#define BASE_MAGIC	0x32534142	/* "BAS2" */
+#define BASE_MAGIC	0x33534142	/* "BAS3" */
 
 /* In front of the arrays pairs, hist and moves. Of this boot and load, so raw is fine. */
 struct base {
@@ -23,6 +23,7 @@ struct base {
 	__u32 reserved;
 	__u64 module[TIER_NR_EV];
 	struct tier_scans scans;
+	struct tier_scan_hist scan_hist;
 	struct tier_request_counts request;
 };
 
@@ -82,6 +83,7 @@ int tier_base_subtract(struct tier_ctx *ctx, struct tier_stats *stats)
 		      take_off(file, stats->hist, stats->nr_nodes * sizeof(*stats->hist)) ?:
 		      take_off(file, stats->moves, pairs * sizeof(*stats->moves));
 		subtract(&stats->scans, &base.scans, sizeof(base.scans));
+		subtract(&stats->scan_hist, &base.scan_hist, sizeof(base.scan_hist));
 		subtract(&stats->request, &base.request, sizeof(base.request));
 		memcpy(stats->module_base, base.module, sizeof(base.module));
 	}
@@ -171,6 +173,7 @@ static int do_reset(struct tier_ctx *ctx, void *arg, struct tier_changes *change
 	tier_active_close(&active);
 	base.nr_nodes = stats->nr_nodes;
 	base.scans = stats->scans;
+	base.scan_hist = stats->scan_hist;
 	base.request = stats->request;
 	memcpy(base.module, stats->module, sizeof(base.module));
 	/*
