@@ -60,7 +60,7 @@ help:			## this list
 	@echo 'Variables: V=1 O=DIR PREFIX=DIR DESTDIR=DIR KDIR=DIR KREL=RELEASE'
 	@echo 'Lab:       KERNEL=6.12 FAST_MB=512 SLOW_MB=1536 CPUS=2 NODES=2tier ICOUNT=1'
 	@echo '           RUN=path/script.sh FILES="a b c" OUT=DIR TIMEOUT=S APPEND="words" BPFFS=1'
-	@echo 'Bench:     WORKLOADS="W1 W3" POLICIES="rank fixed" RUNS=3 LIMIT=1 FRESH=1'
+	@echo 'Bench:     WORKLOADS="W1 W3" POLICIES="rank fixed" RUNS=3 RUN_S=150 LIMIT=1 FRESH=1'
 
 user: $(O)/user/tierctl
 bpf: $(BPF_OBJ)
@@ -188,14 +188,14 @@ lab: lab-root		## shell in the tiered VM, or RUN=script.sh FILES="..." there
 demo: lab-root		## the main job: policies decide real hint faults, side by side with mode 2
 	@tests/demo/demo.sh $(O) $(KERNEL)
 
-# WORKLOADS="W1 ..." POLICIES="rank ..." RUNS=3: what; LIMIT=N: at most N boots in this
+# WORKLOADS="W1 ..." POLICIES="rank ..." RUNS=3 RUN_S=150: what; LIMIT=N: at most N boots in this
 # call, the rest in the next; FRESH=1: measure all anew; LATENCY_NS="100 250": of the tiers.
 bench: lab-root		## policies beside mode 2: W1 to W8, and what a decision costs
 	@scripts/deps.sh bench
 	@tests/bench/bench.sh --build $(abspath $(O)) --kernel $(KERNEL) \
 		$(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(if $(POLICIES),--policies "$(POLICIES)") \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(filter 1,$(FRESH)),--fresh) \
-		$(if $(LATENCY_NS),--latency-ns "$(LATENCY_NS)")
+		$(if $(LATENCY_NS),--latency-ns "$(LATENCY_NS)") $(if $(RUN_S),--seconds $(RUN_S))
 
 bench-native: bpf $(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(O)/tests/bench/empty.bpf.o ## cost and scale of decisions on this machine (root)
 	$(O)/bench/decision_cost --json $(O)/bench/decision_cost.json
