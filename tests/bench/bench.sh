@@ -9,6 +9,8 @@
 #   --policies "rank ..." (default rank)
 #   --runs N         machines booted per workload and policy (default 3); run number n
 #                    has seed n, odd ones start with mode 2, even ones with the policy
+#   --seconds N      length of a run (default 150: after a minute promotions are those of a
+#                    steady state, and outweigh those of the start)
 #   --limit N        boot at most N machines now, then report what there is
 #   --fresh          forget the cases that were measured before
 #   --latency-ns "FAST SLOW"  modelled latencies of the tiers (default "100 250")
@@ -38,23 +40,23 @@ common=(--mib 160 --rate 50000 --place default)
 classes_s=10
 
 # workload NAME: sets args, and seconds for the latencies of the two classes of pages: 0 where
-# pages do not fall into classes. W3 sees its hot set moved twice, and is looked at more
-# often, for the time after a move is what counts there. W7 is slower, for of the 512 pages
+# pages do not fall into classes. W3 is looked at more often, for the time after a move is what
+# counts there. W7 is slower, for of the 512 pages
 # of a huge page any access is the first one, and spins while it waits: the scanner counts
 # CPU time.
 workload()
 {
 	local classes=$classes_s
 	case $1 in
-	W1) args=(hotcold "${common[@]}" --seconds 75) ;;
-	W2) args=(zipf "${common[@]}" --seconds 75); classes=0 ;;
-	W3) args=(moving "${common[@]}" --seconds 90 --move-s 30 --report-ms 500) ;;
-	W4) args=(scanmix "${common[@]}" --seconds 75) ;;
-	W5) args=(uniform "${common[@]}" --seconds 75); classes=0 ;;
-	W6) args=(two "${common[@]}" --hot-pages 768 --seconds 75) ;;
-	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --seconds 75) ;;
-	W8) args=(gups "${common[@]}" --seconds 75) ;;
-	W2M) args=(memcached --records 36000 --rate 3000 --seconds 75); classes=0 ;;
+	W1) args=(hotcold "${common[@]}" --seconds $seconds) ;;
+	W2) args=(zipf "${common[@]}" --seconds $seconds); classes=0 ;;
+	W3) args=(moving "${common[@]}" --seconds $seconds --move-s 30 --report-ms 500) ;;
+	W4) args=(scanmix "${common[@]}" --seconds $seconds) ;;
+	W5) args=(uniform "${common[@]}" --seconds $seconds); classes=0 ;;
+	W6) args=(two "${common[@]}" --hot-pages 768 --seconds $seconds) ;;
+	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --seconds $seconds) ;;
+	W8) args=(gups "${common[@]}" --seconds $seconds) ;;
+	W2M) args=(memcached --records 36000 --rate 3000 --seconds $seconds); classes=0 ;;
 	*) return 1 ;;
 	esac
 	args+=(--fast-ns "${latency_ns% *}" --slow-ns "${latency_ns#* }")
@@ -63,7 +65,7 @@ workload()
 
 all="W1 W2 W3 W4 W5 W6 W7 W8 W2M"
 build=$top/build kernel='' workloads=$all policies=rank runs=3 limit=-1 fresh=0 cost=1
-latency_ns="100 250"
+latency_ns="100 250" seconds=150
 
 say()
 {
@@ -81,7 +83,7 @@ while [ $# -gt 0 ]; do
 	-h | --help) sed -n '3,/^set -/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | grep -v '^set '; exit 0 ;;
 	--fresh) fresh=1; shift; continue ;;
 	--no-cost) cost=0; shift; continue ;;
-	--build | --kernel | --workloads | --policies | --runs | --limit | --latency-ns)
+	--build | --kernel | --workloads | --policies | --runs | --limit | --latency-ns | --seconds)
 		[ $# -ge 2 ] || usage "option '$1' needs a value" ;;
 	*) usage "unknown argument '$1'" ;;
 	esac
@@ -92,12 +94,14 @@ while [ $# -gt 0 ]; do
 	--policies) policies=$2 ;;
 	--runs) runs=$2 ;;
 	--limit) limit=$2 ;;
+	--seconds) seconds=$2 ;;
 	--latency-ns) latency_ns=$2 ;;
 	esac
 	shift 2
 done
 [[ $runs =~ ^[1-9][0-9]?$ ]] || usage "--runs takes a number from 1 to 99, not '$runs'"
 [[ $limit =~ ^-?[0-9]+$ ]] || usage "--limit takes a number, not '$limit'"
+[[ $seconds =~ ^[1-9][0-9]{1,3}$ ]] || usage "--seconds takes a number from 10 to 9999, not '$seconds'"
 [[ $latency_ns =~ ^[0-9]+\ [0-9]+$ ]] ||
 	usage "--latency-ns takes two numbers, fast and slow, not '$latency_ns'"
 [ -n "$kernel" ] || kernel=$(awk '!/^#/ && NF { print $1; exit }' "$top/tests/lab/kernels.list")
@@ -150,7 +154,7 @@ measure()
 	[ $(($3 % 2)) = 1 ] || order=policy
 	workload "$1"
 	say "$1 $2, run $3 of $runs: ${args[*]} --seed $3 ($order first)"
-	boot "$case.new" --fast-mb $fast_mb --slow-mb $slow_mb --cpus $cpus --timeout 500 \
+	boot "$case.new" --fast-mb $fast_mb --slow-mb $slow_mb --cpus $cpus --timeout $((400 + 4 * seconds)) \
 		--run "$here/bench_guest.sh" --file "$build/tests/bench/tierload" \
 		--file "$build/tests/bench/kvload" --file "$(command -v memcached)" \
 		--file "$build/tests/guest/jget" --env BENCH_SCAN_DELAY_MS=$scan_delay_ms \
