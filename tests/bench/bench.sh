@@ -48,18 +48,18 @@ workload()
 {
 	local classes=$classes_s
 	case $1 in
-	W1) args=(hotcold "${common[@]}" --seconds $seconds) ;;
-	W2) args=(zipf "${common[@]}" --seconds $seconds); classes=0 ;;
-	W3) args=(moving "${common[@]}" --seconds $seconds --move-s 30 --report-ms 500) ;;
-	W4) args=(scanmix "${common[@]}" --seconds $seconds) ;;
-	W5) args=(uniform "${common[@]}" --seconds $seconds); classes=0 ;;
-	W6) args=(two "${common[@]}" --hot-pages 768 --seconds $seconds) ;;
-	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --seconds $seconds) ;;
-	W8) args=(gups "${common[@]}" --seconds $seconds) ;;
-	W2M) args=(memcached --records 36000 --rate 3000 --seconds $seconds); classes=0 ;;
+	W1) args=(hotcold "${common[@]}") ;;
+	W2) args=(zipf "${common[@]}"); classes=0 ;;
+	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 500) ;;
+	W4) args=(scanmix "${common[@]}") ;;
+	W5) args=(uniform "${common[@]}"); classes=0 ;;
+	W6) args=(two "${common[@]}" --hot-pages 768) ;;
+	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on) ;;
+	W8) args=(gups "${common[@]}") ;;
+	W2M) args=(memcached --records 36000 --rate 3000); classes=0 ;;
 	*) return 1 ;;
 	esac
-	args+=(--fast-ns "${latency_ns% *}" --slow-ns "${latency_ns#* }")
+	args+=(--seconds "$seconds" --fast-ns "${latency_ns% *}" --slow-ns "${latency_ns#* }")
 	classes_now=$classes
 }
 
