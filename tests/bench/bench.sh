@@ -41,9 +41,8 @@ classes_s=10
 
 # workload NAME: sets args, and seconds for the latencies of the two classes of pages: 0 where
 # pages do not fall into classes. W3 is looked at more often, for the time after a move is what
-# counts there. W7 is slower, for of the 512 pages
-# of a huge page any access is the first one, and spins while it waits: the scanner counts
-# CPU time.
+# counts there. W7 is slower, for of the 512 pages of a huge page any access is the first one,
+# and spins while it waits: the scanner counts CPU time.
 workload()
 {
 	local classes=$classes_s
@@ -101,7 +100,8 @@ while [ $# -gt 0 ]; do
 done
 [[ $runs =~ ^[1-9][0-9]?$ ]] || usage "--runs takes a number from 1 to 99, not '$runs'"
 [[ $limit =~ ^-?[0-9]+$ ]] || usage "--limit takes a number, not '$limit'"
-[[ $seconds =~ ^[1-9][0-9]{1,3}$ ]] || usage "--seconds takes a number from 10 to 9999, not '$seconds'"
+[[ $seconds =~ ^[1-9][0-9]{1,3}$ ]] ||
+	usage "--seconds takes a number from 10 to 9999, not '$seconds'"
 [[ $latency_ns =~ ^[0-9]+\ [0-9]+$ ]] ||
 	usage "--latency-ns takes two numbers, fast and slow, not '$latency_ns'"
 [ -n "$kernel" ] || kernel=$(awk '!/^#/ && NF { print $1; exit }' "$top/tests/lab/kernels.list")
@@ -154,7 +154,8 @@ measure()
 	[ $(($3 % 2)) = 1 ] || order=policy
 	workload "$1"
 	say "$1 $2, run $3 of $runs: ${args[*]} --seed $3 ($order first)"
-	boot "$case.new" --fast-mb $fast_mb --slow-mb $slow_mb --cpus $cpus --timeout $((400 + 4 * seconds)) \
+	boot "$case.new" --fast-mb $fast_mb --slow-mb $slow_mb --cpus $cpus \
+		--timeout $((400 + 4 * seconds)) \
 		--run "$here/bench_guest.sh" --file "$build/tests/bench/tierload" \
 		--file "$build/tests/bench/kvload" --file "$(command -v memcached)" \
 		--file "$build/tests/guest/jget" --env BENCH_SCAN_DELAY_MS=$scan_delay_ms \
@@ -199,7 +200,8 @@ done
 # Of what every fault runs through, and of the scripts that measure it.
 cost_digest()
 {
-	cat "$top"/kmod/*.[ch] "$top"/include/tier/* "$top"/bpf/* "$here/fault_cost.sh" | sha256sum | cut -c1-16
+	cat "$top"/kmod/*.[ch] "$top"/include/tier/* "$top"/bpf/* "$here/fault_cost.sh" |
+		sha256sum | cut -c1-16
 }
 
 measure_cost()

@@ -102,7 +102,8 @@ def draw(good, folder):
     runs = first_runs(good)
     pictures = [
         ("hits.svg", "Share of accesses served by fast memory, %, run 1",
-         curves(runs, folder, "hits", "fast hits, %", hits, ["set yrange [0:100]", "set ytics 25"])),
+         curves(runs, folder, "hits", "fast hits, %", hits,
+                ["set yrange [0:100]", "set ytics 25"])),
         ("promotions.svg", "Promotions since the start of the run, run 1",
          curves(runs, folder, "promotions", "promotions", promotions, ["set key top left"])),
         ("threshold.svg", "Threshold in force, ms (mode 2 does not tell its own), run 1",

@@ -216,8 +216,8 @@ def main_table(good, markdown):
             rows.append([f"{workload} {name}", row["runs"], percent(row["fast_hit_ratio"]),
                          percent(row["oracle_hit_ratio"]), f"{row['promotions']:.0f}",
                          f"{row['promotions_last_third']:.0f}", f"{row['demotions']:.0f}",
-                         f"{row['wasted_promotions']:.0f}", f"{row['ping_pong_pages']:.0f}", seconds(row["t90_s"]),
-                         f"{row['modelled_access_ns']:.1f}"])
+                         f"{row['wasted_promotions']:.0f}", f"{row['ping_pong_pages']:.0f}",
+                         seconds(row["t90_s"]), f"{row['modelled_access_ns']:.1f}"])
     return table(["case", "runs", "fast hits %", "best %", "promoted", "last third", "demoted",
                   "wasted", "twice", "t90 s", "ns/access"], rows, markdown)
 
@@ -274,7 +274,8 @@ def spread_table(good, markdown):
             totals = [c[who]["totals"] for c in cases]
             hits = sorted(t["fast_hit_ratio_final"] for t in totals)
             moved = sorted(t["promotions"] for t in totals)
-            rows.append([f"{workload} {name}", len(cases), f"{percent(hits[0])}..{percent(hits[-1])}",
+            rows.append([f"{workload} {name}", len(cases),
+                         f"{percent(hits[0])}..{percent(hits[-1])}",
                          f"{moved[0]}..{moved[-1]}"])
     return table(["case", "runs", "fast hits %", "promoted"], rows, markdown)
 
@@ -304,8 +305,8 @@ def conditions(good):
             f"delay {knobs['scan_delay_ms']} ms, period {knobs['scan_period_min_ms']} to "
             f"{knobs['scan_period_max_ms']} ms of CPU time, {knobs['scan_size_mb']} MB a round. "
             f"Modelled time: {option['fast_ns']:.0f} ns for fast memory, "
-            f"{option['slow_ns']:.0f} ns for slow memory, {option['fault_ns']:.0f} ns a hint fault, "
-            f"{option['migrate_ns']:.0f} ns a page moved.")
+            f"{option['slow_ns']:.0f} ns for slow memory, {option['fault_ns']:.0f} ns a "
+            f"hint fault, {option['migrate_ns']:.0f} ns a page moved.")
 
 
 def lengths(good):
@@ -319,13 +320,14 @@ def lengths(good):
         hot = o["hot_pages"] if cases[0]["classes"] else "-"
         out.append(f"| {workload} | {WORKLOADS[workload]} | {o['seconds']:.0f} s | "
                    f"{o['rate_per_s']:.0f} | {hot} |")
-    return "\n".join(["| Workload | What | Length | Accesses/s | Hot pages |", "|---|---|---|---|---|"]
-                     + out)
+    return "\n".join(["| Workload | What | Length | Accesses/s | Hot pages |",
+                      "|---|---|---|---|---|"] + out)
 
 
 def page(good, cost, notes, default, plots):
     goals, missed = goal_table(good, default, True)
-    verdict = f"{missed} of the goals are missed." if missed else "All of them are met."
+    verdict = f"Of what was measured, {missed} goals are missed." if missed else \
+        "Of what was measured, all are met."
     parts = [
         "# Benchmarks", "Written by `make bench`; do not edit.",
         "The machine is emulated: placements, counts and instructions are measured, access time "
@@ -336,7 +338,8 @@ def page(good, cost, notes, default, plots):
         conditions(good), "## Workloads", lengths(good), "## Policy beside mode 2",
         main_table(good, True),
         "*fast hits*: share of the accesses whose page is in fast memory, last third of the run. "
-        "*best*: the same for the best static placement. *last third*: promotions in it. *wasted*: promotions of pages outside "
+        "*best*: the same for the best static placement. *last third*: promotions in it. "
+        "*wasted*: promotions of pages outside "
         "the true hot set. *twice*: pages promoted more than once. *t90*: time to 90 % of the "
         "final share; W3: after each move. *ns/access*: modelled, with hint faults and migrations.",
         f"## Goals of the default policy, `{default}`",
@@ -349,7 +352,7 @@ def page(good, cost, notes, default, plots):
         validity_table(good, True),
     ]
     if notes:
-        parts.append("Not in the tables:\n\n" + "\n".join(f"- {n}" for n in notes))
+        parts.append("To be known with it:\n\n" + "\n".join(f"- {n}" for n in notes))
     if cost:
         parts += ["## Cost", "Instructions per hint fault, counted by the emulator (one CPU, "
                   "`-icount`); ns per decision natively, through `BPF_PROG_RUN`.",
@@ -372,6 +375,9 @@ def main():
     good, notes, refused = read_cases(args.dir, set(args.keys))
     for note in notes:
         print(f"bench: {note}")
+    notes += [f"{w} {p}: {len(cases)} run{'s' * (len(cases) > 1)}; the goals are stated for the "
+              "medians of at least 3, so this is an indication, no result"
+              for (w, p), cases in sorted(good.items()) if len(cases) < 3]
     cost, cost_notes = read_cost(args.dir)
     results = {"cases": result_rows(good), "cost": cost, "default_policy": args.default_policy,
                "conditions": conditions(good) if good else None,

@@ -342,8 +342,8 @@ static int watch(struct kv *kv, struct tl_run *run)
 	return err || kv->failed ? -1 : tl_measure_finish(run);
 }
 
-enum { O_SOCKET = 256, O_PID, O_RECORDS, O_BYTES, O_RATE, O_SECONDS, O_SEED, O_JSON, O_READY, O_WAIT,
-	O_FAST_NS, O_SLOW_NS };
+enum { O_SOCKET = 256, O_PID, O_RECORDS, O_BYTES, O_RATE, O_SECONDS, O_SEED, O_JSON, O_READY,
+	O_WAIT, O_FAST_NS, O_SLOW_NS };
 
 static const struct argp_option options[] = {
 	{ "socket", O_SOCKET, "PATH", 0, "memcached's Unix socket", 0 },
@@ -422,8 +422,8 @@ int main(int argc, char **argv)
 			 .hot_share = 0.9, .unit_pages = 1, .scatter = true, .place = TL_PLACE_DEFAULT,
 			 .fast_ns = 100, .slow_ns = 250, .migrate_ns = 3000, .fault_ns = 1000 },
 	};
-	struct argp argp = { options, parse, NULL, "Zipf-distributed gets from a memcached, and where its memory lies.",
-			     NULL, NULL, NULL };
+	static const char doc[] = "Zipf-distributed gets from a memcached, and where its memory lies.";
+	struct argp argp = { options, parse, NULL, doc, NULL, NULL, NULL };
 	static struct tl_worker worker;
 	struct tl_nodes nodes;
 	struct tl_run run = { .opt = &kv.opt, .nodes = &nodes, .worker = &worker, .workers = 1,

@@ -62,8 +62,8 @@ class Bench:
         (self.left / "stats.jsonl").write_text(json.dumps(line) + "\n{\"cut", encoding="utf-8")
         self.case = self.folder / "cases" / f"{workload}.rank.{run}.json"
         return self.call("bench_case.py", "take", self.left, self.case, "--workload", workload,
-                         "--policy", "rank", "--run", run, "--order", "mode2", "--key", "k", "--lab",
-                         "fast_mb=1", "slow_mb=2", "cpus=1", "qemu=0")[1]
+                         "--policy", "rank", "--run", run, "--order", "mode2", "--key", "k",
+                         "--lab", "fast_mb=1", "slow_mb=2", "cpus=1", "qemu=0")[1]
 
     def call(self, program, *args):
         ran = subprocess.run([sys.executable, BENCH / program, *map(str, args)], text=True,
@@ -100,7 +100,7 @@ def main():
              rows["W1", "rank"]["promotions"]), (3, 0.8, 200), "medians over three runs")
         is_(rows["W5", "rank"]["t90_s"], None, "a time that was never reached is none")
         text = bench.report()[1]
-        is_(text.count("MISSED"), 2, "two goals missed: 89 % of the best placement, and no gain in time")
+        is_(text.count("MISSED"), 2, "two goals missed: 89 % of the best hits, no gain in time")
 
         for what, runs, latencies in (
                 ("a run that slipped", (tierload(0.8, 9, slip=0.06), good), {}),
