@@ -36,9 +36,10 @@ def promotions(case, who):
 
 def grid(runs, name, height=190):
     """Two columns of charts."""
-    rows = (len(runs) + 1) // 2
-    return [f"set terminal svg size 900,{height * rows + 20} font 'sans,11' background '#ffffff'",
-            f"set output '{name}'", f"set multiplot layout {rows},2",
+    rows, columns = (len(runs) + 1) // 2, min(2, len(runs))
+    return [f"set terminal svg size {450 * columns},{height * rows + 20} font 'sans,11' "
+            "background '#ffffff'",
+            f"set output '{name}'", f"set multiplot layout {rows},{columns}",
             "set grid lc rgb '#dddddd'", "set border 3", "set tics nomirror",
             "set key bottom right samplen 2"]
 
@@ -72,9 +73,9 @@ def thresholds(case, who):
 
 
 def heat(runs, folder):
-    rows = (len(runs) + 1) // 2
-    script = [f"set terminal pngcairo size 900,{210 * rows + 20} font 'sans,9'",
-              "set output 'latency.png'", f"set multiplot layout {rows},2",
+    rows, columns = (len(runs) + 1) // 2, min(2, len(runs))
+    script = [f"set terminal pngcairo size {450 * columns},{210 * rows + 20} font 'sans,9'",
+              "set output 'latency.png'", f"set multiplot layout {rows},{columns}",
               "set palette defined (0 '#ffffff', 1 '#9ecae1', 2 '#2171b5', 3 '#08306b')",
               "set logscale cb", "set cblabel 'pages/s'", "set xlabel 's' offset 0,0.8",
               "set ylabel 'latency, ms'", "unset key",
