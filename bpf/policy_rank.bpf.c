@@ -22,7 +22,8 @@
  *		tells how), and the page is part of it: no second look is needed.
  *   surge	faults come at twice the usual pace, as they do just after the
  *		program turned to other pages. Their latencies tell little then,
- *		for they had waited: a quarter longer ones are warm, and go up.
+ *		for they had waited: warm are twice as long ones, and all go up,
+ *		into room if there is some.
  * Else a warm page is marked, and refused once. Budget: the last three share
  * one; it is refilled with a node's worth in refill_s seconds, and saved up to
  * an eighth of the node, so that a change is followed at once and huge pages

@@ -206,7 +206,7 @@ TIER_RANK_INLINE enum tier_decision
 tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u32 proven_slot,
 		 bool up, __u64 node_pages)
 {
-	if (!up && page->latency_ms < rank->room_ms &&
+	if (!up && (page->latency_ms < rank->room_ms || rank->surging) &&
 	    tier_rank_spend(&rank->room_pages, page->nr_pages, 0))
 		return TIER_PROMOTE_OTHER;
 	if (proven_slot < rank->proven_slot &&
@@ -224,7 +224,7 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
 /* Where cold begins: what faults during a surge had waited, which makes it look colder. */
 TIER_RANK_INLINE void tier_rank_set_cold(struct tier_rank *rank)
 {
-	rank->cold_ms = rank->surging ? rank->warm_ms + rank->warm_ms / 4 : rank->warm_ms;
+	rank->cold_ms = rank->surging ? rank->warm_ms * 2 : rank->warm_ms;
 }
 
 /* Is it time for tier_rank_window()? To be asked at each fault: counts it. */
@@ -254,7 +254,7 @@ TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 			rank->surge_faults = rank->window_peak;
 			tier_rank_set_cold(rank);
 		}
-	} else if (!rank->surging && faults >= rank->surge_faults) {
+	} else if (rank->learned && !rank->surging && faults >= rank->surge_faults) {
 		rank->surging = 1;
 		rank->surge_ms = now_ms;
 		/* the next has to be twice as strong: bursts with every scan are no news */

@@ -290,6 +290,20 @@ static bool pace(struct tier_rank *rank, __u32 now_ms)
 	return rank->surging;
 }
 
+/* However many faults, before there is something to compare with there is no surge. */
+static void no_surge_before_the_pace_is_known(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	for (int s = 0; s <= TIER_RANK_SETTLE_S; s++) {
+		for (int i = 0; i < 8000; i++)
+			assert_false(pace(&rank, now + i / 80));
+		populate(&rank, 8000, 600);
+		second(&rank, &now);
+	}
+}
+
 static void surge_is_twice_the_pace(void **state)
 {
 	struct tier_rank rank = {};
@@ -314,7 +328,7 @@ static void surge_is_twice_the_pace(void **state)
 	assert_in_range(surges, 1500, 1999);
 	assert_int_equal(rank.hot_open, 2);
 	/* cold begins later: what faults now had waited */
-	assert_int_equal(rank.cold_ms, rank.warm_ms + rank.warm_ms / 4);
+	assert_int_equal(rank.cold_ms, rank.warm_ms * 2);
 	/* it ends by itself */
 	now += TIER_RANK_SURGE_MS + 100;
 	assert_false(pace(&rank, now));
@@ -420,6 +434,8 @@ static void reasons_in_order(void **state)
 	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_PROMOTE_HOT);
 	rank.surging = 1;
 	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_OTHER);
+	assert_int_equal(rank.room_pages, 0);
+	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_OTHER);
 	/* the weaker the evidence, the more must be left */
 	rank.budget_pages = NODE / 16;
 	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_REJECT_ONCE);
@@ -504,6 +520,7 @@ int main(void)
 		cmocka_unit_test(a_rare_return_does_not_close),
 		cmocka_unit_test(budget_is_saved_up_and_overdrawn),
 		cmocka_unit_test(thrash_takes_the_extra_income),
+		cmocka_unit_test(no_surge_before_the_pace_is_known),
 		cmocka_unit_test(surge_is_twice_the_pace),
 		cmocka_unit_test(regular_bursts_are_no_surge),
 		cmocka_unit_test(marks),
