@@ -103,7 +103,7 @@ static void roff_overhead(FILE *to)
 	fputs(".PP\n", to);
 	roff(to,
 	     "The observer (off with 'load --no-observer') runs once a scan of a VMA and once a "
-	     "migration, not once a fault. 'top', 'trace' and 'explain' add a program to every fault "
+	     "migration, not on the way to a refusal. 'top', 'trace' and 'explain' add a program to every fault "
 	     "while they run, and none afterwards. Reading counters copies the per-CPU maps once.");
 }
 
