@@ -13,7 +13,7 @@ WITHOUT = {"top", "daemon"}
 # them. All others end in a unit.
 UNITS = re.compile(r"(_(ns|ms|s|bytes|pages|faults|insns|mbps|ratio|per_s))$")
 COUNTS = re.compile(
-    r"^(faults|pages|faults_\w+|\w+_(faults|works|runs|ptes|ptes_per_run|events|passes)|times|"
+    r"^(faults|pages|faults_\w+|\w+_(faults|works|runs|ptes|ptes_per_run|events|passes)|times|runs|"
     r"cpus|checks|insns|unexpected|mapped_by|promote_(ok|refused|failed))$")
 IDS = re.compile(r"^(node|\w+_node|cpu|pid|tid|fault|link_id|map_id|abi_version|exit_code|error|"
                  r"numa_balancing|demotion_targets|value|min|max|default)$")
