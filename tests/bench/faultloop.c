@@ -114,19 +114,36 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Wait, using CPU time as the scanner asks for, until it has marked that many pages. */
-static void await_scan(long pages)
+static double cpu_seconds(void)
 {
-	unsigned long long from = pte_updates();
-	struct rusage begin, now;
+	struct rusage now;
 
-	getrusage(RUSAGE_SELF, &begin);
-	while (pte_updates() < from + pages) {
-		getrusage(RUSAGE_SELF, &now);
-		if (now.ru_utime.tv_sec + now.ru_stime.tv_sec >
-		    begin.ru_utime.tv_sec + begin.ru_stime.tv_sec + 30) {
+	getrusage(RUSAGE_SELF, &now);
+	return now.ru_utime.tv_sec + now.ru_stime.tv_sec +
+	       (now.ru_utime.tv_usec + now.ru_stime.tv_usec) / 1e6;
+}
+
+/*
+ * Wait, using CPU time as the scanner asks for, until it has marked that many pages since
+ * the count was from: one taken before the pages were last touched, for it may have come
+ * by since. A page or two may be out of its reach: then until nothing more has come for
+ * ten of its periods.
+ */
+static void await_scan(unsigned long long from, long pages)
+{
+	double begun = cpu_seconds(), last = begun;
+	unsigned long long marked = 0, now;
+
+	while (marked < (unsigned long long)pages) {
+		now = pte_updates() - from;
+		if (now != marked)
+			last = cpu_seconds();
+		marked = now;
+		if (marked >= (unsigned long long)pages / 2 && cpu_seconds() > last + 2)
+			return;
+		if (cpu_seconds() > begun + 30) {
 			fprintf(stderr, "faultloop: the scanner marked %llu of %ld pages in 30 s;"
-				" is numa_balancing on?\n", pte_updates() - from, pages);
+				" is numa_balancing on?\n", marked, pages);
 			exit(1);
 		}
 	}
@@ -238,6 +255,7 @@ int main(int argc, char **argv)
 {
 	int any_clock = argc > 1 && !strcmp(argv[1], "--any-clock");
 	struct costs refused = {}, promoted = {};
+	unsigned long long from;
 	long pages, rounds, skip;
 	unsigned long slow;
 	struct area area;
@@ -270,11 +288,13 @@ int main(int argc, char **argv)
 	refused.of = locked(pages * rounds * sizeof(*refused.of));
 	promoted.of = locked(pages * rounds * sizeof(*promoted.of));
 	tick = locked(pages * sizeof(*tick));
+	from = pte_updates();
 	area = area_on(slow, pages);
 	for (long i = -skip; i < rounds; i++) {
-		await_scan(pages);
+		await_scan(from, pages);
 		/* The scanner marks our other memory too: take those faults first. */
 		memset(tick, 0, pages * sizeof(*tick));
+		from = pte_updates();
 		round_of(&area, tick);
 		sort_out(&area, tick, &refused, &promoted);
 		if (i < 0)
