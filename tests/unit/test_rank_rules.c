@@ -253,6 +253,20 @@ static void warm_pages_go_up_in_a_surge(void **state)
 	policy_stop(p);
 }
 
+static void budget_is_refilled_each_second(void **state)
+{
+	struct tier_rank rank = settled();
+	struct policy *p;
+
+	rank.now[tier_hist_slot(5000)] = 1000;
+	p = with_rank(&rank);
+	policy_decide(p, page_at(7, START_MS + 1000, 60000));
+	assert_int_equal(rank_of(p, 0).budget_pages, 0);
+	policy_decide(p, page_at(7, NOW_MS, 60000));
+	assert_int_equal(rank_of(p, 0).budget_pages, NODE_PAGES / 240 + 1);
+	policy_stop(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +280,7 @@ int main(void)
 		cmocka_unit_test(proven_pages_go_up),
 		cmocka_unit_test(hot_pages_go_up_at_first_sight),
 		cmocka_unit_test(warm_pages_go_up_in_a_surge),
+		cmocka_unit_test(budget_is_refilled_each_second),
 	};
 
 	if (!policy_can_run())
