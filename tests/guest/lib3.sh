@@ -77,24 +77,25 @@ load_run()
 	return $status
 }
 
-# sample_over NAME COLUMN LEAST: condition: a line of that run's table has so much in that
-# column (2: hits, 3: fast part of the hot set, 4: of the rest; in per cent).
-sample_over()
+# hot_over NAME PERCENT SAMPLES: condition: the last line of that run's table has so much of
+# the hot set on fast memory, and is the SAMPLESth or a later one.
+hot_over()
 {
-	awk -v col="$2" -v least="$3" '$1 + 0 > 0 && $col + 0 >= least { found = 1 }
-		END { exit !found }' "$T_DIR/$1.out"
+	awk -v percent="$2" -v samples="$3" '$1 + 0 > 0 { n++; hot = $3 + 0 }
+		END { exit !(n >= samples && hot >= percent) }' "$T_DIR/$1.out"
 }
 
-# hot_until NAME SECONDS PERCENT TIERLOAD-ARGUMENT...: run it until so much of the hot set
-# is fast, at most so long. Report as of load_run.
+# hot_until NAME SECONDS PERCENT SAMPLES TIERLOAD-ARGUMENT...: run it until so much of the
+# hot set is fast, for that many half seconds at least, at most so long. Report as of load_run.
 hot_until()
 {
-	local name=$1 seconds=$2 percent=$3 load status=0
-	shift 3
+	local name=$1 seconds=$2 percent=$3 samples=$4 load status=0
+	shift 4
 	tierload "$@" --seconds 1000 --report-ms 500 --json "$T_DIR/$name.json" \
 		>"$T_DIR/$name.out" 2>&1 &
 	load=$!
-	wait_for "$seconds" "$percent % of the hot set" sample_over "$name" 3 "$percent" || status=1
+	wait_for "$seconds" "$percent % of the hot set" hot_over "$name" "$percent" "$samples" ||
+		status=1
 	kill $load 2>/dev/null
 	wait $load || status=1
 	[ $status = 0 ] || tail -n 20 "$T_DIR/$name.out" | sed 's/^/# tierload: /'

@@ -17,7 +17,7 @@ hot_set()
 	local shape=$2 what="$1, $2" faults pages
 	shift 2
 	reading "$T_DIR/a"
-	runs "$what: $LEAST_PERCENT % of the hot set get fast" hot_until run 60 $LEAST_PERCENT hotcold \
+	runs "$what: $LEAST_PERCENT % of the hot set get fast" hot_until run 60 $LEAST_PERCENT 1 hotcold \
 		--mib $MIB --hot-pages $HOT --place slow --pace spin "$@"
 	reading "$T_DIR/b"
 	faults=$(decided "$T_DIR/a" "$T_DIR/b" '*')
