@@ -406,6 +406,7 @@ struct tier_tenure {
 struct tier_stats {
 	__u64 time_ns;			/* CLOCK_MONOTONIC of the reading */
 	char policy[TIER_NAME_LEN];
+	bool ejected;			/* attached still, but the module took it out of force */
 	__u32 nr_nodes;
 	__u64 nodes;			/* online nodes */
 	__u64 top_nodes;

@@ -14,11 +14,17 @@ static const struct out_col head_cols[] = {
 	{ "/attached_by", "attached by", OUT_OPTIONAL }, { 0 },
 };
 
-static const struct out_view views[] = {
-	{ OUT_VIEW_LINES, "", NULL, head_cols, NULL, false },
-	{ OUT_VIEW_TABLE, "/policies", NULL, cols, "no policy found", false },
-	{ 0 },
+static const struct out_col ejected_cols[] = {
+	{ "/attached_policy", "ejected", 0 }, { "/attached_by", "attached by", OUT_OPTIONAL }, { 0 },
 };
+
+#define VIEWS(head) { \
+	{ OUT_VIEW_LINES, "", NULL, head, NULL, false }, \
+	{ OUT_VIEW_TABLE, "/policies", NULL, cols, "no policy found", false }, \
+	{ 0 }, \
+}
+
+static const struct out_view views[2][3] = { VIEWS(head_cols), VIEWS(ejected_cols) };
 
 static void emit_policy(struct out *out, const struct tier_policy_info *info, const char *active)
 {
@@ -40,6 +46,7 @@ static int run(struct tierctl *t, const struct args *args)
 	struct tier_policy_info **infos;
 	struct tier_status *status;
 	char active[TIER_NAME_LEN] = "", owner[48] = "";
+	bool ejected = false;
 	unsigned int nr;
 	int code;
 
@@ -47,6 +54,7 @@ static int run(struct tierctl *t, const struct args *args)
 	if (!tier_status__read(t->ctx, &status)) {
 		memcpy(active, status->policy, sizeof(active));
 		memcpy(owner, status->owner, sizeof(owner));
+		ejected = status->state == TIER_STATE_EJECTED;
 		tier_status__free(status);
 	}
 	if (tier_policy__list(t->ctx, &infos, &nr))
@@ -54,15 +62,16 @@ static int run(struct tierctl *t, const struct args *args)
 	/* Whoever attached it, and wherever its object lies. */
 	out_str(t->out, "attached_policy", *active ? active : NULL);
 	out_str(t->out, "attached_by", *active && *owner ? owner : NULL);
+	out_bool(t->out, "ejected", ejected);
 	out_begin_array(t->out, "directories");
 	for (unsigned int i = 0; tier_policy__dir(t->ctx, i); i++)
 		out_str(t->out, NULL, tier_policy__dir(t->ctx, i));
 	out_end(t->out);
 	out_begin_array(t->out, "policies");
 	for (unsigned int i = 0; i < nr; i++)
-		emit_policy(t->out, infos[i], active);
+		emit_policy(t->out, infos[i], ejected ? "" : active);
 	out_end(t->out);
-	code = show(t, views);
+	code = show(t, views[ejected]);
 	if (!code && !nr)
 		for (unsigned int i = 0; tier_policy__dir(t->ctx, i); i++)
 			note(t, "looked in %s", tier_policy__dir(t->ctx, i));
@@ -78,7 +87,7 @@ const struct command cmd_list = {
 	"hides a later one ('tierctl config' shows them). An object that cannot be used is listed "
 	"with the reason.\n\n"
 	"Says also which policy is in force and who attached it, even if that was not tierctl or if "
-	"its object is not in the list.",
+	"its object is not in the list, or that the module ejected it.",
 	.examples = "  tierctl list\n",
 	.readers = "",
 	.run = run,

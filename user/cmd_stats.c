@@ -18,7 +18,7 @@ static const struct opt opts[] = {
 };
 
 static const struct out_col head_cols[] = {
-	{ "/policy", "policy", 0 }, { 0 },
+	{ "/policy", "policy", 0 }, { "/in_force", "in force", 0 }, { 0 },
 };
 
 static const struct out_col node_cols[] = {
@@ -257,6 +257,8 @@ static int follow(struct tierctl *t, const struct args *args, unsigned int by,
 	__u64 count = args->opt[COUNT].given ? args->opt[COUNT].number : 0;
 	int code = TIER_CLASS_OK;
 
+	bool ejected = false;
+
 	stop_on_signals();
 	out__set_stream(t->out, true);
 	for (__u64 i = 0; !code && (!count || i < count); i++) {
@@ -276,6 +278,10 @@ static int follow(struct tierctl *t, const struct args *args, unsigned int by,
 			last = now;
 			continue;
 		}
+		if (now->ejected && !ejected)
+			note(t, "the module ejected policy %s: the kernel's own algorithm decides",
+			     now->policy);
+		ejected = now->ejected;
 		emit_stats(t->out, now);
 		emit_interval(t->out, now, last);
 		code = show(t, line_views[i % HEADER_EVERY == 0][by]);

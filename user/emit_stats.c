@@ -226,7 +226,7 @@ static void tenures(struct out *out, const struct tier_stats *s)
 		stats_tenure_totals(tenure, &t);
 		out_begin_object(out, NULL);
 		out_str(out, "policy", tenure->policy);
-		out_bool(out, "in_force", tenure->in_force);
+		out_bool(out, "in_force", tenure->in_force && !s->ejected);
 		out_u64(out, "times", tenure->times);
 		out_u64(out, "time_ns", tenure->time_ns);
 		out_u64(out, "seen_faults", t.faults_counted);
@@ -280,6 +280,7 @@ void emit_stats(struct out *out, const struct tier_stats *s)
 
 	stats_totals(s, &t);
 	out_str(out, "policy", s->policy);
+	out_bool(out, "in_force", !s->ejected);
 	out_u64(out, "time_ns", s->time_ns);
 	nodes(out, s);
 	pairs(out, s);

@@ -111,7 +111,7 @@ static void plain(struct out *out, const char *name, const char *type, const cha
 
 static void info(struct out *out, const struct tier_stats *s)
 {
-	begin_family(out, "policy", "info", NULL, "policy in force");
+	begin_family(out, "policy", "info", NULL, "policy in force, or ejected");
 	begin_sample(out, "_info");
 	out_str(out, "policy", s->policy);
 	end_sample(out, "policy", 1);
@@ -256,9 +256,12 @@ int metrics_emit(struct tier_ctx *ctx, struct out *out)
 	if (err && err != -ENOENT)
 		return err;
 	out_begin_array(out, "families");
-	plain(out, "policy_in_force", "gauge", NULL, "1 if a policy is in force", !err);
+	plain(out, "policy_in_force", "gauge", NULL, "1 if a policy is in force",
+	      !err && !s->ejected);
 	if (!err) {
 		stats_totals(s, &totals);
+		plain(out, "policy_ejected", "gauge", NULL,
+		      "1 if the module took the policy out of force: the kernel decides", s->ejected);
 		info(out, s);
 		decided(out, s, false);
 		decided(out, s, true);

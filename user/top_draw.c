@@ -62,7 +62,8 @@ static void ms_text(long ms, char *buf, size_t size)
 
 static void draw_head(const struct top *top)
 {
-	line(A_REVERSE, " tierctl top   policy %s   every %.1f s%s", top->now->policy,
+	line(A_REVERSE, " tierctl top   policy %s%s   every %.1f s%s", top->now->policy,
+	     top->now->ejected ? " EJECTED" : "",
 	     top->interval_ns / 1e9, top->paused ? "   PAUSED" : "");
 	attron(A_REVERSE);
 	if (top->missing)

@@ -121,5 +121,15 @@ kill $load
 wait $load
 keep ejected status
 keep ejected doctor -w 0
+for command in stats list metrics; do
+	keep ejected $command
+done
+is "$(jget "$OUT/json/ejected.stats" in_force)" false "stats says that it is not in force"
+is "$(jget "$OUT/json/ejected.list" ejected)" true "list says so"
+is "$(jget "$OUT/json/ejected.list" policies.*.in_force | grep -c true)" 0 \
+	"list has no policy in force"
+runs "metrics say so" grep -qx 'tier_policy_in_force 0' "$OUT/text/ejected.metrics"
+runs "metrics tell an ejection from no policy" \
+	grep -qx 'tier_policy_ejected 1' "$OUT/text/ejected.metrics"
 once ejected unload
 done_testing

@@ -384,6 +384,7 @@ int tier_stats_read_raw(struct tier_ctx *ctx, struct tier_stats **result)
 	struct tier_stats *stats;
 	struct tier_active active;
 	struct tier_nodes nodes;
+	char state[16];
 	__u32 map_id;
 	int err;
 
@@ -401,6 +402,8 @@ int tier_stats_read_raw(struct tier_ctx *ctx, struct tier_stats **result)
 	stats->nodes = nodes.online;
 	stats->top_nodes = nodes.top;
 	tier_module_text("policy", stats->policy, sizeof(stats->policy));
+	stats->ejected = tier_module_text("state", state, sizeof(state)) > 0 &&
+			 !strcmp(state, "ejected");
 	if (!tier_journal_read(ctx, &journal))
 		memcpy(stats->module_base, journal.module_base, sizeof(stats->module_base));
 	err = read_counters(ctx, stats) ?: tier_tenures_read(ctx, map_id, stats);
