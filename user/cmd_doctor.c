@@ -114,6 +114,7 @@ static int write_knob(const char *path, const char *value)
 	return err;
 }
 
+/* Said first, as JSON too: the document comes when all is done. */
 static void fix(struct doctor *d)
 {
 	for (unsigned int i = 0; i < d->nr; i++) {
@@ -123,10 +124,10 @@ static void fix(struct doctor *d)
 		if (!fixable(f))
 			continue;
 		if (f->fix_clean) {
-			note(d->t, "doctor: tierctl clean");
+			fprintf(stderr, "doctor: tierctl clean\n");
 			err = tier_clean(d->t->ctx, 0, NULL);
 		} else {
-			note(d->t, "doctor: write %s to %s", f->fix_value, f->fix_path);
+			fprintf(stderr, "doctor: write %s to %s\n", f->fix_value, f->fix_path);
 			err = write_knob(f->fix_path, f->fix_value);
 		}
 		f->fixed = !err;

@@ -268,6 +268,16 @@ static void check_node(struct doctor *d, unsigned int nid)
 		    n->free_bytes >> 20, n->low_bytes >> 20);
 		SAY(f->consequence, "promotions are refused");
 		SAY(f->remedy, "echo 1 > /sys/kernel/mm/numa/demotion_enabled");
+		return;
+	}
+	if (n->promo_bytes && n->free_bytes < n->promo_bytes) {
+		f = doctor_add(d, "little_room", SEV_NOTE);
+		SAY(f->finding, "fast node %u has less free than kswapd keeps for promotion", nid);
+		SAY(f->evidence, "%llu MiB free, promotion watermark %llu MiB", n->free_bytes >> 20,
+		    n->promo_bytes >> 20);
+		SAY(f->consequence, "promotions wait for what is demoted");
+		SAY(f->remedy, "nothing, if tierctl stats shows pages promoted; else see what fills the "
+		    "node: numastat -m");
 	}
 }
 

@@ -56,23 +56,35 @@ static void check_rate_zero(struct doctor *d)
 	SAY(f->fix_value, "65536");
 }
 
-static void check_threshold_zero(struct doctor *d)
+/* What a policy has a default for that is not 0 promotes nothing at 0. */
+static void check_param_zero(struct doctor *d)
 {
-	for (unsigned int i = 0; i < d->status->nr_params; i++) {
-		const struct tier_param_value *p = &d->status->params[i];
-		struct finding *f;
+	static const struct {
+		const char *param, *id, *finding, *consequence;
+	} checks[] = {
+		{ "hot_threshold_ms", "threshold_zero", "the hot threshold is 0 ms",
+		  "no page is hot: nothing is promoted" },
+		{ "rate_limit_mbps", "rate_limit_zero", "the policy's promotion rate limit is 0",
+		  "nothing is promoted" },
+	};
 
-		if (strcmp(p->info.name, "hot_threshold_ms"))
-			continue;
-		d->checks++;
-		if (p->value || !p->info.def)
-			continue;
-		f = doctor_add(d, "threshold_zero", SEV_PROBLEM);
-		SAY(f->finding, "the hot threshold is 0 ms");
-		SAY(f->evidence, "parameter %s of policy %s", p->info.name, d->status->policy);
-		SAY(f->consequence, "no page is hot: nothing is promoted");
-		SAY(f->remedy, "tierctl set %s=%llu", p->info.name, p->info.def);
-	}
+	for (unsigned int i = 0; i < d->status->nr_params; i++)
+		for (size_t c = 0; c < sizeof(checks) / sizeof(checks[0]); c++) {
+			const struct tier_param_value *p = &d->status->params[i];
+			struct finding *f;
+
+			if (strcmp(p->info.name, checks[c].param))
+				continue;
+			d->checks++;
+			if (p->value || !p->info.def)
+				continue;
+			f = doctor_add(d, checks[c].id, SEV_PROBLEM);
+			SAY(f->finding, "%s", checks[c].finding);
+			SAY(f->evidence, "parameter %s of policy %s", p->info.name,
+			    d->status->policy);
+			SAY(f->consequence, "%s", checks[c].consequence);
+			SAY(f->remedy, "tierctl set %s=%llu", p->info.name, p->info.def);
+		}
 }
 
 /* Nothing seen so far would pass the threshold: then nothing will. */
@@ -144,21 +156,45 @@ static void check_sum(struct doctor *d, const struct totals *totals)
 	SAY(f->remedy, "tierctl dump, and report it");
 }
 
-static void check_rate_share(struct doctor *d, const struct totals *now, const struct totals *then)
+/* Hot pages that the policy itself keeps where they are, nearly all of them. */
+static void check_held_back(struct doctor *d, const struct totals *now, const struct totals *then)
 {
-	__u64 held = now->faults[TIER_REJECT_RATE] - then->faults[TIER_REJECT_RATE];
+	static const struct {
+		enum tier_decision reason;
+		const char *id, *finding, *consequence, *remedy;
+	} checks[] = {
+		{ TIER_REJECT_RATE, "rate_limit_low", "the rate limit holds back nearly all hot pages",
+		  "the hot set arrives on the fast nodes slowly or never",
+		  "tierctl get shows the limit; tierctl set rate_limit_mbps=..." },
+		{ TIER_REJECT_FULL, "gate_closed",
+		  "promotions keep failing: the success gate holds back nearly all hot pages",
+		  "hot pages stay on the slow nodes",
+		  "make room on the fast nodes: tierctl topo shows free memory and watermarks, "
+		  "numastat -m what fills them" },
+		{ TIER_REJECT_THRASH, "brake_closed", "the thrash brake holds back nearly all candidates",
+		  "what is on the fast nodes stays; more is hot than fits there",
+		  "nothing, if that is so; else tierctl set thrash_limit_percent=..." },
+		{ TIER_REJECT_NODEMASK, "nodemask_closed",
+		  "memory policies or cpusets keep nearly all hot pages from the fast nodes",
+		  "these pages stay on the slow nodes",
+		  "tierctl doctor --full names the processes; numactl or the cpuset's mems let them" },
+	};
 	__u64 promoted = now->verdict[TIER_VERDICT_PROMOTE] - then->verdict[TIER_VERDICT_PROMOTE];
-	struct finding *f;
 
-	d->checks++;
-	if (held < ENOUGH || held < 9 * promoted)
-		return;
-	f = doctor_add(d, "rate_limit_low", SEV_WARNING);
-	SAY(f->finding, "the rate limit holds back nearly all hot pages");
-	SAY(f->evidence, "in %.1f s: %llu hot faults refused for the limit, %llu promoted", d->window_s,
-	    held, promoted);
-	SAY(f->consequence, "the hot set arrives on the fast nodes slowly or never");
-	SAY(f->remedy, "tierctl get shows the limit; tierctl set rate_limit_mbps=...");
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		__u64 held = now->faults[checks[i].reason] - then->faults[checks[i].reason];
+		struct finding *f;
+
+		d->checks++;
+		if (held < ENOUGH || held < 9 * promoted)
+			continue;
+		f = doctor_add(d, checks[i].id, SEV_WARNING);
+		SAY(f->finding, "%s", checks[i].finding);
+		SAY(f->evidence, "in %.1f s: %llu faults refused as \"%s\", %llu promoted", d->window_s,
+		    held, tier_decision__name(checks[i].reason), promoted);
+		SAY(f->consequence, "%s", checks[i].consequence);
+		SAY(f->remedy, "%s", checks[i].remedy);
+	}
 }
 
 void doctor_check_policy(struct doctor *d)
@@ -169,7 +205,7 @@ void doctor_check_policy(struct doctor *d)
 		return;
 	check_state(d);
 	check_rate_zero(d);
-	check_threshold_zero(d);
+	check_param_zero(d);
 	if (!d->stats || !d->earlier)
 		return;
 	stats_totals(d->stats, &now);
@@ -179,7 +215,7 @@ void doctor_check_policy(struct doctor *d)
 			check_threshold_low(d, nid);
 	check_counters(d);
 	check_sum(d, &now);
-	check_rate_share(d, &now, &then);
+	check_held_back(d, &now, &then);
 }
 
 /*
@@ -192,6 +228,7 @@ void doctor_check_success(struct doctor *d)
 	__u64 wanted = d->vm_candidate[1] - d->vm_candidate[0];
 	__u64 done = d->vm_success[1] - d->vm_success[0];
 	const char *sure = "likely: not every candidate is meant to be promoted at once";
+	const char *what = "pages";
 	struct totals now = { 0 }, then = { 0 };
 	struct finding *f;
 
@@ -203,12 +240,20 @@ void doctor_check_success(struct doctor *d)
 			 then.verdict_pages[TIER_VERDICT_PROMOTE];
 		done = now.moves[TIER_MV_PROMOTED] - then.moves[TIER_MV_PROMOTED];
 		sure = "certain: each attempt was watched";
+		/* Left to the kernel: its attempts tell what it wanted, one for each fault. */
+		if (!wanted) {
+			done = now.moves[TIER_MV_PROMOTE_OK] - then.moves[TIER_MV_PROMOTE_OK];
+			wanted = done +
+				 now.moves[TIER_MV_PROMOTE_REFUSED] + now.moves[TIER_MV_PROMOTE_FAILED] -
+				 then.moves[TIER_MV_PROMOTE_REFUSED] - then.moves[TIER_MV_PROMOTE_FAILED];
+			what = "faults";
+		}
 	}
 	if (wanted >= ENOUGH && done * 10 < wanted) {
 		f = doctor_add(d, "promotions_fail", SEV_PROBLEM);
 		SAY(f->finding, "promotions do not succeed");
-		SAY(f->evidence, "in %.1f s: %llu pages to be promoted, %llu promoted (%s)", d->window_s,
-		    wanted, done, sure);
+		SAY(f->evidence, "in %.1f s: %llu %s to be promoted, %llu promoted (%s)", d->window_s,
+		    wanted, what, done, sure);
 		SAY(f->consequence, "hot pages stay on the slow nodes, and each attempt costs time");
 		SAY(f->remedy, "make room on the fast nodes: tierctl topo shows free memory and "
 		    "watermarks, numastat -m what fills them");

@@ -25,6 +25,12 @@ healthy()
 	is "$(tierctl doctor -w 0 --json | jget - worst)" note "$1: nothing found"
 }
 
+# stopped_by_gate N: condition: it held back so many faults.
+stopped_by_gate()
+{
+	[ "$(tierctl stats --json | jget -s - "nodes.*.as_target.faults.full")" -ge "$1" ]
+}
+
 DEMOTION=/sys/kernel/mm/numa/demotion_enabled
 LIMIT=/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps
 
@@ -33,6 +39,10 @@ echo 1 >$DEMOTION
 found 1 mode_off "tiering mode off, nothing loaded" -w 0
 echo 0 >/proc/sys/kernel/ftrace_enabled
 found 1 ftrace_off "ftrace off" -w 0
+tierctl doctor -w 0 --fix --json >"$T_DIR/doctor" 2>"$T_DIR/err"
+grep -q 'ftrace_enabled' "$T_DIR/err" && ok "--fix says what it does, as JSON too" ||
+	not_ok "--fix says what it does, as JSON too"
+echo 0 >/proc/sys/kernel/ftrace_enabled
 runs "--fix switches it on" sh -c 'tierctl doctor -w 0 --fix; [ "$(cat /proc/sys/kernel/ftrace_enabled)" = 1 ]'
 limit=$(cat $LIMIT)
 echo 0 >$LIMIT
@@ -52,6 +62,9 @@ runs "threshold of 0" tierctl set hot_threshold_ms=0
 found 1 threshold_zero "a threshold that cannot work" -w 0
 runs "and back" tierctl set hot_threshold_ms=150
 healthy "healthy again" 0
+runs "a policy whose limit of 0 promotes nothing" tierctl swap mainline --set rate_limit_mbps=0
+found 1 rate_limit_zero "the policy's rate limit is 0" -w 0
+runs "and back to one" tierctl swap fixed --set hot_threshold_ms=150
 
 # --- a process that may not use fast memory ---
 ./holdmem $SLOW_NODE 8 >"$T_DIR/hold" &
@@ -92,6 +105,14 @@ jget "$T_DIR/doctor" findings.*.id | grep -Eqx 'promotions_fail|kswapd_gave_up' 
 	not_ok "promotions that fail are not found"
 	sed 's/^/#   /' "$T_DIR/doctor"
 	tierctl stats | sed 's/^/#   /'
+}
+# A policy that stops asking hides these failures; doctor sees what it does instead.
+runs "the success gate is switched on" tierctl set success_gate=1
+wait_for 60 "the gate" stopped_by_gate 1000 || not_ok "the gate closes"
+tierctl doctor -w 5s --json >"$T_DIR/doctor"
+jget "$T_DIR/doctor" findings.*.id | grep -qx gate_closed && ok "a gate that is closed is found" || {
+	not_ok "a gate that is closed is not found"
+	sed 's/^/#   /' "$T_DIR/doctor"
 }
 kill $load $hold
 wait $load
