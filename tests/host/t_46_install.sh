@@ -64,6 +64,12 @@ prefix_is()
 		"tierctl sta" status
 	check "completion offers options" completes "$root$prefix/share/bash-completion/completions/tierctl" \
 		"tierctl stats --int" --interval
+	check "completion offers reasons" completes "$root$prefix/share/bash-completion/completions/tierctl" \
+		"tierctl trace --reason ra" rate
+	check "completion offers policies and nothing else of list" offers_policies \
+		"$root$prefix/share/bash-completion/completions/tierctl" "$root$prefix/lib/tierctl"
+	! command -v zsh >/dev/null || check "zsh reads the completion" \
+		zsh -n "$root$prefix/share/zsh/site-functions/_tierctl"
 	check "the man page names every command" names_commands "$tierctl" \
 		"$root$prefix/share/man/man8/tierctl.8"
 	check "no placeholder is left in the unit" empty \
@@ -91,6 +97,27 @@ completes()
 		_tierctl
 		printf "%s\n" "${COMPREPLY[@]}"
 		printf "%s\n" "${COMPREPLY[@]}" | grep -qx -e "$3 \?"' completes "$@"
+}
+
+# offers_policies FILE DIRECTORY: the policies that list names are those of the directory,
+# also when it says what is in force above them.
+offers_policies()
+{
+	bash --norc -c '
+		. "$1"
+		tierctl()
+		{
+			printf "in force     fixed\nattached by  tierctl 12\n\n"
+			printf "POLICY  IN FORCE  OPS  OBJECT\n"
+			for object in "$dir"/policy_*.bpf.o; do
+				name=${object##*/policy_}
+				printf "%s  no  promote  %s\n        continued\n" "${name%.bpf.o}" "$object"
+			done
+		}
+		dir=$2
+		diff <(_tierctl_policies | sort) \
+			<(cd "$2" && ls policy_*.bpf.o | sed "s/policy_//; s/\.bpf\.o//" | sort)' \
+		offers_policies "$@"
 }
 
 names_commands()
