@@ -139,18 +139,25 @@ static const struct out_col policy_line_cols[] = {
 	{ "/failed_faults_per_s", "FAILED/s", OUT_NO_UNIT }, { 0 },
 };
 
+/* Below a table; the line of all faults has a column for it. */
+static const struct out_col line_sum_cols[] = {
+	{ "/accounted", "SUM OK", 0 }, { 0 },
+};
+
+#define LINE_SUM { OUT_VIEW_LINES, "/interval", NULL, line_sum_cols, NULL, false }
 #define LINE_VIEWS(header) { \
-	[BY_NODE] = { { OUT_VIEW_TABLE, "/interval/nodes", "", node_line_cols, NULL, false } }, \
+	[BY_NODE] = { { OUT_VIEW_TABLE, "/interval/nodes", "", node_line_cols, NULL, false }, \
+		      LINE_SUM }, \
 	[BY_REASON] = { { OUT_VIEW_TABLE, "/interval/reasons", "", reason_line_cols, \
-			  "no faults", false } }, \
+			  "no faults", false }, LINE_SUM }, \
 	[BY_POLICY] = { { OUT_VIEW_TABLE, "/interval/policies", "", policy_line_cols, NULL, \
-			  false } }, \
+			  false }, LINE_SUM }, \
 	[BY_ALL] = { { OUT_VIEW_TABLE, "/interval", NULL, line_cols, NULL, !(header) } }, \
 }
 
 /* Header on every 20th line, as vmstat does, so that it stays on the screen. */
 #define HEADER_EVERY	20
-static const struct out_view line_views[2][BY_NR][2] = { LINE_VIEWS(false), LINE_VIEWS(true) };
+static const struct out_view line_views[2][BY_NR][3] = { LINE_VIEWS(false), LINE_VIEWS(true) };
 
 static void emit_rates(struct out *out, const struct totals *now, const struct totals *last,
 		       double seconds)
@@ -323,7 +330,8 @@ const struct command cmd_stats = {
 	"pages are demoted and promotions end a little after who caused them).\n\n"
 	"Every reading ends with the check that each fault that the module handed to the policy is "
 	"counted under one verdict (faults that come while the counters are read are allowed for). "
-	"With --interval one line per interval follows; as JSON one object per line with totals and, under \"interval\", rates.",
+	"With --interval one line per interval follows, with --by a table; as JSON one object per line "
+	"with totals and, under \"interval\", rates.",
 	.examples =
 	"  tierctl stats\n"
 	"  tierctl stats -i 1 --by reason\n"

@@ -96,6 +96,8 @@ keep full hist --full
 for by in node reason policy; do
 	keep $by stats --by $by
 	keep lines_$by stats -i 200ms --count 2 --by $by
+	is "$(grep -c '^SUM OK ' "$OUT/text/lines_$by.stats")" 2 \
+		"lines_$by: each interval ends with the check of the sum"
 done
 keep lines stats -i 200ms --count 2
 # The process that faults is a child of the one that was started.
