@@ -1,8 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tierctl set: change parameters of the policy in force. */
-#include <stdlib.h>
+#include <string.h>
 
 #include "emit.h"
+
+/* What is in force now: a share of the bandwidth was typed, a limit has come of it. */
+static int emit_set(struct tierctl *t, const struct settings *s)
+{
+	struct tier_param_value *values;
+	unsigned int nr, v;
+
+	if (tier_get(t->ctx, &values, &nr))
+		return failure_ctx(t);
+	out_begin_object(t->out, "set");
+	for (unsigned int i = 0; i < s->nr; i++) {
+		for (v = 0; v < nr && strcmp(values[v].info.name, s->set[i].name); v++)
+			;
+		if (v < nr)
+			out_u64(t->out, s->set[i].name, values[v].value);
+	}
+	out_end(t->out);
+	tier_param_values__free(values, nr);
+	return show(t, NULL);
+}
 
 static int run(struct tierctl *t, const struct args *args)
 {
@@ -12,14 +32,9 @@ static int run(struct tierctl *t, const struct args *args)
 	code = settings_parse(t, &s, "set", args->words, args->nr_words);
 	if (!code && tier_set(t->ctx, s.set, s.nr))
 		code = failure_ctx(t);
-	if (!code) {
-		out_begin_object(t->out, "set");
-		/* The library has taken them: they are numbers, decimal or 0x. */
-		for (unsigned int i = 0; i < s.nr; i++)
-			out_u64(t->out, s.set[i].name, strtoull(s.set[i].value, NULL, 0));
-		out_end(t->out);
-		code = show(t, NULL);
-	}
+	/* The text form says nothing: it need not look. */
+	if (!code && t->json)
+		code = emit_set(t, &s);
 	settings_free(&s);
 	return code;
 }

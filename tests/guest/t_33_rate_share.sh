@@ -42,6 +42,8 @@ is "$(tierctl get rate_limit_mbps)" "$(mibps "$firmware" 12.5)" "swap: 12.5 % of
 runs "set takes a share" tierctl set rate_limit_mbps=0.02%
 small=$(mibps "$firmware" 0.02)
 is "$(tierctl get rate_limit_mbps)" "$small" "set: 0.02 % of it"
+is "$(tierctl set rate_limit_mbps=0.02% --json | jget - set.rate_limit_mbps)" "$small" \
+	"set --json tells the limit, not the share"
 
 # It is the limit that the policy goes by: more hot pages than it lets through are refused.
 touch_until 120 $PAGES decision_over rate 100 &&
