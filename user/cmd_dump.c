@@ -225,10 +225,11 @@ const struct command cmd_dump = {
 	.group = "Look",
 	.summary = "one archive for a bug report",
 	.doc = "Packs what a bug report needs into one archive: version and features, status with the "
-	"exit record, counters and histograms (all that the maps hold), parameters, configuration, "
-	"doctor's findings, nodes, the kernel's promotion counters and the lines of its configuration "
-	"that matter. No addresses, unless the kernel's log is asked for, and no contents of memory. "
-	"Process names appear only where doctor names a process.",
+	"exit record, the counters and histograms that stats and hist read, parameters, configuration, "
+	"doctor's findings, nodes, the kernel's command line, its promotion counters and the lines of "
+	"its configuration that matter. What a policy keeps in maps of its own is not in it. No "
+	"addresses, unless the kernel's log is asked for, and no contents of memory. Processes are "
+	"named where doctor names one, and the one that attached the policy.",
 	.examples = "  tierctl dump\n",
 	.opts = opts,
 	.run = run,

@@ -70,7 +70,8 @@ const struct command cmd_metrics = {
 	.summary = "counters for a monitoring system (OpenMetrics)",
 	.doc = "Prints all counters once as OpenMetrics text; with --listen serves them over HTTP "
 	"(OpenMetrics or the older Prometheus format, as the client asks), with --textfile writes "
-	"them for node_exporter. Names, units and help come from the tables of 'tierctl help --man'. "
+	"them for node_exporter. man tierctl-counters names all "
+	"counters and says what bumps them. "
 	"Without a policy there is one metric, tier_policy_in_force 0; with one that the module took "
 	"out of force, tier_policy_in_force 0 and tier_policy_ejected 1.\n\n"
 	"The endpoint has no access control: leave it on the loopback or put a proxy in front.",

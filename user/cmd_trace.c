@@ -150,7 +150,8 @@ static int decisions(struct tierctl *t, const struct args *args, __u32 *mask)
 				break;
 		if (d == TIER_NR_DECISIONS)
 			return failure(t, TIER_CLASS_USAGE,
-				       "The reasons: tierctl help --man, VERDICTS AND REASONS.",
+				       "The reasons: man tierctl-counters, or tierctl help --man "
+				       "--page tierctl-counters.7.",
 				       "--reason: there is no reason '%.40s'", args->opt[REASON].list[i]);
 		reasons |= 1U << d;
 	}

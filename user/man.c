@@ -196,8 +196,10 @@ void help_man_counters(FILE *to)
 	roff_title(to, "TIERCTL-COUNTERS", 7, "tierctl-counters - what tierctl counts");
 	fputs(".SH DESCRIPTION\n", to);
 	roff(to,
-	     "Names are those of 'tierctl stats --json' and, with tier_ before them, of 'tierctl "
-	     "metrics'. docs/counters.md of the source says how they relate to the kernel's own.");
+	     "Names are those of 'tierctl stats --json'. 'tierctl metrics' has them with tier_ before "
+	     "them (tier_module_ before the module's), with seconds in place of ns and ms, and counters "
+	     "with _total behind them. docs/counters.md of the source gives each metric's name and says "
+	     "how they relate to the kernel's own.");
 	roff_decisions(to);
 	roff_counters(to);
 	fputs(".SH SEE ALSO\ntierctl(8)\n", to);
