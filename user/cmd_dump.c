@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tierctl dump: one archive for a bug report. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -47,13 +48,14 @@ static const struct {
 	const char *file, *path;
 	const char *prefixes[6];	/* lines to keep; none: all */
 	const char *drop;		/* lines to leave out: they hold addresses */
+	bool mask;			/* addresses within lines */
 } copies[] = {
-	{ "cmdline.txt", "/proc/cmdline", { NULL }, NULL },
+	{ "cmdline.txt", "/proc/cmdline", { NULL }, NULL, true },
 	{ "vmstat.txt", "/proc/vmstat", { "numa_", "pgpromote", "pgdemote", "pgmigrate", "thp_", NULL },
-	  NULL },
-	{ "zoneinfo.txt", "/proc/zoneinfo", { NULL }, "start_pfn" },
-	{ "module-counters.txt", "/sys/kernel/tier_policy/counters", { NULL }, NULL },
-	{ "module-exit.txt", "/sys/kernel/tier_policy/exit", { NULL }, NULL },
+	  NULL, false },
+	{ "zoneinfo.txt", "/proc/zoneinfo", { NULL }, "start_pfn", false },
+	{ "module-counters.txt", "/sys/kernel/tier_policy/counters", { NULL }, NULL, false },
+	{ "module-exit.txt", "/sys/kernel/tier_policy/exit", { NULL }, NULL, false },
 };
 
 static const char *const config_prefixes[] = {
@@ -98,19 +100,40 @@ static bool wanted(const char *line, const char *const *prefixes)
 	return false;
 }
 
-static void copy(const char *dir, const char *file, const char *path, const char *const *prefixes,
-		 const char *drop)
+/* Where memory lies: memmap=8G!16G, crashkernel=64M@16M, earlycon=uart,mmio32,0xfe0c9000 */
+static void mask_addresses(char *line)
 {
-	char line[1024], target[512];
+	for (char *c = line; *c; c++) {
+		size_t len = 0;
+
+		if (c[0] == '0' && c[1] == 'x') {
+			len = strspn(c + 2, "0123456789abcdefABCDEF");
+			if (len >= 6)
+				memset(c + 2, 'x', len);
+		} else if (strchr("@$!#", *c) && isdigit((unsigned char)c[1])) {
+			len = strcspn(c + 1, " ,\n");
+			memset(c + 1, 'x', len);
+		}
+		c += len;
+	}
+}
+
+static void copy(const char *dir, const char *file, const char *path, const char *const *prefixes,
+		 const char *drop, bool mask)
+{
+	char line[4096], target[512];
 	FILE *from = fopen(path, "re"), *to;
 
 	if (!from)
 		return;
 	snprintf(target, sizeof(target), "%s/%s", dir, file);
 	to = fopen(target, "we");
-	while (to && fgets(line, sizeof(line), from))
+	while (to && fgets(line, sizeof(line), from)) {
+		if (mask)
+			mask_addresses(line);
 		if (wanted(line, prefixes) && !(drop && strstr(line, drop)))
 			fputs(line, to);
+	}
 	if (to)
 		fclose(to);
 	fclose(from);
@@ -127,10 +150,10 @@ static void collect(const char *dir, bool kernel_log)
 		run_into(dir, pieces[i].file, pieces[i].argv);
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
 		copy(dir, copies[i].file, copies[i].path, copies[i].prefixes,
-		     copies[i].drop);
+		     copies[i].drop, copies[i].mask);
 	if (!uname(&uts)) {
 		snprintf(path, sizeof(path), "/boot/config-%s", uts.release);
-		copy(dir, "kernel-config.txt", path, config_prefixes, NULL);
+		copy(dir, "kernel-config.txt", path, config_prefixes, NULL, false);
 	}
 	if (kernel_log)
 		run_into(dir, "kernel-log.txt", dmesg);

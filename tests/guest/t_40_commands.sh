@@ -179,7 +179,15 @@ is "$(tierctl get hot_threshold_ms)" 0 "it is in force"
 
 # --- dump, status as input ---
 runs "back to fixed" tierctl swap fixed --set hot_threshold_ms=78
+echo 'quiet memmap=8G!16G crashkernel=64M@16M earlycon=uart,mmio32,0xfe0c9000 mem=4G' >"$T_DIR/words"
+mount --bind "$T_DIR/words" /proc/cmdline || bail "cannot put another command line in place"
 (cd "$T_DIR" && tierctl dump -o d.tar.gz >/dev/null && tar xzf d.tar.gz)
+umount /proc/cmdline
+is "$(cat "$T_DIR"/tierctl-dump-*/cmdline.txt)" \
+	'quiet memmap=8G!xxx crashkernel=64M@xxx earlycon=uart,mmio32,0xxxxxxxxx mem=4G' \
+	"dump masks the addresses of the command line"
+is "$(grep -rlE 'start_pfn|ffff[0-9a-f]{8}' "$T_DIR"/tierctl-dump-*)" "" \
+	"and holds no other"
 is "$(jget "$T_DIR"/tierctl-dump-*/stats.json policy)" fixed "dump holds the statistics"
 fails 1 'exist' "dump overwrites nothing" tierctl dump -o "$T_DIR/d.tar.gz"
 tierctl status --json >"$T_DIR/status.json"
