@@ -61,7 +61,7 @@ keep bash completion bash
 } >"$T_DIR/faults.json"
 keep idle replay fixed "$T_DIR/faults.json"
 keep idle load fixed --dry-run
-once idle clean --dry-run
+keep idle clean --dry-run
 refused 1 idle_stats stats
 refused 1 idle_hist hist
 refused 1 idle_get get
@@ -107,6 +107,7 @@ keep vma explain "$worker" --vma --window 0
 take busy doctor -w 1s
 once busy trace --count 100
 once addr trace --count 20 --addr
+keep one trace --count 1
 once busy dump -o "$T_DIR/dump.tar.gz"
 # To a policy that promotes nothing: one that does may well thrash here, and be sent back.
 once busy swap fixed --set hot_threshold_ms=0 --probation 2s
