@@ -8,8 +8,9 @@ static const struct out_col head_cols[] = {
 };
 
 static const struct out_col param_cols[] = {
-	{ "/name", "NAME", 0 }, { "/unit", "UNIT", OUT_OPTIONAL }, { "/min", "MIN", 0 },
-	{ "/max", "MAX", 0 }, { "/default", "DEFAULT", 0 }, { "/help", "MEANING", 0 }, { 0 },
+	{ "/name", "NAME", 0 }, { "/type", "TYPE", 0 }, { "/unit", "UNIT", OUT_OPTIONAL },
+	{ "/min", "MIN", 0 }, { "/max", "MAX", 0 }, { "/default", "DEFAULT", 0 },
+	{ "/help", "MEANING", 0 }, { 0 },
 };
 
 static const struct out_col prog_cols[] = {
@@ -108,7 +109,7 @@ const struct command cmd_info = {
 	.group = "Look",
 	.summary = "what a policy object holds: parameters, ops, programs",
 	.doc = "Reads a policy object without loading it: ABI version, ops, what it asks of the fault "
-	"record, parameters with unit, range, default and meaning, programs and their sizes. Needs "
+	"record, parameters with type, unit, range, default and meaning, programs and their sizes. Needs "
 	"no privileges.\n\n"
 	"With --verify, which needs root, the kernel is given the programs for a moment: all that it can "
 	"take without the module, and those that decide if the module is in. Exits with 1 if one is "
