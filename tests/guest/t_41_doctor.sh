@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # doctor finds each fault made on purpose, and nothing on a healthy machine.
-# lab: --fast-mb 256 --slow-mb 768 --timeout 500
+# lab: --fast-mb 256 --slow-mb 768 --timeout 600
 . ./lib.sh
 
 # found STATUS ID WHAT [OPTION]...: doctor exits so and has exactly this finding among its.
@@ -112,6 +112,16 @@ wait_for 60 "the gate" stopped_by_gate 1000 || not_ok "the gate closes"
 tierctl doctor -w 5s --json >"$T_DIR/doctor"
 jget "$T_DIR/doctor" findings.*.id | grep -qx gate_closed && ok "a gate that is closed is found" || {
 	not_ok "a gate that is closed is not found"
+	sed 's/^/#   /' "$T_DIR/doctor"
+}
+# Left to the kernel no verdict promotes, and its attempts fail as well.
+runs "the kernel's own algorithm decides" tierctl swap kernel
+calls=$(counter policy_calls)
+wait_for 60 "faults" counter_over policy_calls $((calls + 8000)) || not_ok "faults come"
+tierctl doctor -w 5s --json >"$T_DIR/doctor"
+jget "$T_DIR/doctor" findings.*.id | grep -Eqx 'promotions_fail|kswapd_gave_up' &&
+	ok "the kernel's promotions that fail are found" || {
+	not_ok "the kernel's promotions that fail are not found"
 	sed 's/^/#   /' "$T_DIR/doctor"
 }
 kill $load $hold
