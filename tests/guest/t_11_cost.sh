@@ -3,7 +3,7 @@
 # A refused hint fault costs no instruction more with the module idle, and few with a policy.
 #
 # fault_cost.sh exits with 1 when the idle module costs anything, when `fixed` or `rank` cost
-# more than FAULT_COST_MAX, and when the path is not the kernel's again after unload.
+# more than each may, and when the path is not the kernel's again after unload.
 # lab: --icount --timeout 600
 . ./lib.sh
 
