@@ -9,12 +9,12 @@
  * are hotter than the rest. Without evidence nothing goes up, whatever the limit
  * would allow. All that is worked out anew each second and target node.
  *
- * Terms. Warm: the hottest quarter of all faults lately. A warm page goes up
- * for one of four reasons, the first that applies:
+ * Terms. Warm: the hottest quarter of all faults lately, or as many as go up
+ * into room. A warm page goes up for one of four reasons, the first that applies:
  *   room	pages that went up do not come back, so the node is not full: the
- *		hottest warm ones go up, a 20th of the remaining room a second.
- *		As soon as pages come back (demoted, or never moved for lack of
- *		room) this closes; it opens again little by little.
+ *		hottest go up, a 20th of the room a second, five eighths of all
+ *		if the whole node is free, a quarter if next to nothing is. When
+ *		pages come back (demoted, or never moved) it closes at once.
  *   proven	it was warm at its last fault too, or when it went up, and that
  *		is more than chance now: among pages that are all alike, who was
  *		warm once is not warm again more often than any other.

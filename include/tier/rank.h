@@ -10,6 +10,10 @@
  *
  * warm: the hottest quarter of the slow sum.
  *
+ * room: as many of the hottest as make up this second's share of it, but of all
+ * faults no more than a quarter, and three eighths times the part of the node that is
+ * free. While a node is empty, a hot page left out costs more than a cold one let in.
+ *
  * hot: the end of a population of its own at the short end of the fast sum.
  * Pages of one access rate spread their latencies evenly over short times: below
  * T lie a third as many as in [T, 4T), somewhat more when T nears their interval
@@ -59,7 +63,7 @@ struct tier_rank {
 	__u32 window_ms;		/* start of this window of faults */
 	__u32 window_faults;
 	__u32 surge_faults;		/* so many in a window begin a surge */
-	__u32 cold_ms;			/* from here on a fault is cold: warm_ms, in a surge more */
+	__u32 cold_ms;			/* from here on a fault is cold: tier_rank_set_cold() */
 	__u32 learned;			/* there are thresholds */
 	__u32 surging;
 	__u32 warm_ms;
@@ -221,10 +225,15 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
 	return TIER_REJECT_ONCE;
 }
 
-/* Where cold begins: what faults during a surge had waited, which makes it look colder. */
+/*
+ * Where cold begins: behind all that may go up. What faults during a surge had
+ * waited, which makes it look colder.
+ */
 TIER_RANK_INLINE void tier_rank_set_cold(struct tier_rank *rank)
 {
-	rank->cold_ms = rank->surging ? rank->warm_ms * 2 : rank->warm_ms;
+	__u32 cold_ms = rank->surging ? rank->warm_ms * 2 : rank->warm_ms;
+
+	rank->cold_ms = cold_ms > rank->room_ms ? cold_ms : rank->room_ms;
 }
 
 /* Is it time for tier_rank_window()? To be asked at each fault: counts it. */
@@ -410,7 +419,7 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 {
 	volatile __u32 *warm_slot = &rank->warm_slot, *room_slot = &rank->room_slot;
 	__s64 spent = rank->room_given - *(volatile __s64 *)&rank->room_pages;
-	__u64 mass, share;
+	__u64 mass, share, part;
 	__s64 more, most;
 
 	if (spent > 0)
@@ -435,6 +444,9 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 	rank->room_given = rank->room_pages;
 
 	mass = share * rank->seconds / folio;
+	part = sum * (4 + rank->credit * 6 / (node_pages ? node_pages : 1)) / 16;
+	if (mass > part)
+		mass = part;
 	*warm_slot = *room_slot = 0;
 	for (__u32 i = 1; i < TIER_HIST_SLOTS; i++) {
 		/* one slot more than fits: what is too much, the budget cuts */
@@ -445,8 +457,6 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 	}
 	rank->warm_ms = tier_hist_low(*warm_slot & (TIER_HIST_SLOTS - 1));
 	rank->room_ms = tier_hist_low(*room_slot & (TIER_HIST_SLOTS - 1));
-	if (rank->room_ms > rank->warm_ms)
-		rank->room_ms = rank->warm_ms;
 }
 
 /* Below which slot being warm twice is more than chance, as far as the budget goes. */

@@ -56,7 +56,7 @@ note "hot set: thresholds in ms:" $(cat "$T_DIR/rank")
 note "hot set: fast part of it:" $(jget "$T_DIR/hot.json" 'samples.*.hot_fast_ratio')
 highest=$(sort -n "$T_DIR/rank" | tail -n 1)
 holds "hot set: there was a threshold" "$highest" -gt 0
-holds "hot set: highest threshold in ms" "$highest" -le $((OPEN_MS / 2))
+holds "hot set: highest threshold in ms" "$highest" -lt $OPEN_MS
 is "$(tierctl get rate_limit_mbps)" 0 "hot set: although no limit is set"
 refused=$(decided "$T_DIR/a" "$T_DIR/b" cold)
 refused=$((refused + $(decided "$T_DIR/a" "$T_DIR/b" once)))

@@ -215,6 +215,38 @@ static void room_closes_at_once_and_opens_slowly(void **state)
 	assert_int_equal(rank.credit, NODE);
 }
 
+/* Room takes a share of what comes, by how much of the node is free. */
+static void an_empty_node_is_less_choosy(void **state)
+{
+	struct { __u64 credit; int percent; } room[] = { { NODE, 62 }, { NODE / 2, 43 }, { NODE / 4, 31 } };
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	/* few faults: the share would hold them all */
+	populate(&rank, 500, 600);
+	second(&rank, &now);
+	for (int i = 0; i < 3; i++) {
+		rank.credit = room[i].credit;
+		second(&rank, &now);
+		assert_in_range(100 * share_below(rank.room_ms, 600), room[i].percent,
+				room[i].percent + 10);
+		/* what may go up is not cold */
+		assert_int_equal(rank.cold_ms, rank.room_ms);
+	}
+	rank.now_promoted = rank.now_returned = 100;
+	second(&rank, &now);
+	assert_true(rank.room_ms < rank.warm_ms);
+	assert_int_equal(rank.cold_ms, rank.warm_ms);
+
+	/* more than the share holds: the hottest of them, one slot more than fits */
+	memset(&rank, 0, sizeof(rank));
+	populate(&rank, 80000, 600);
+	second(&rank, &now);
+	assert_in_range(80000 * share_below(rank.room_ms, 600), NODE / TIER_RANK_FILL_S,
+			NODE / TIER_RANK_FILL_S * 3 / 2);
+	assert_int_equal(rank.cold_ms, rank.warm_ms);
+}
+
 /* One of a thousand returns: its owner may have unmapped and mapped again. */
 static void a_rare_return_does_not_close(void **state)
 {
@@ -315,6 +347,9 @@ static void surge_is_twice_the_pace(void **state)
 		for (int i = 0; i < 4000; i++)
 			surges += pace(&rank, now + i / 4);
 		populate(&rank, 4000, 600);
+		/* full, or room would say where cold begins */
+		rank.now_promoted = 3000;
+		rank.now_returned = 200;
 		second(&rank, &now);
 	}
 	assert_int_equal(surges, 0);
@@ -517,6 +552,7 @@ int main(void)
 		cmocka_unit_test(chance_proves_nothing),
 		cmocka_unit_test(lasting_heat_is_proven),
 		cmocka_unit_test(room_closes_at_once_and_opens_slowly),
+		cmocka_unit_test(an_empty_node_is_less_choosy),
 		cmocka_unit_test(a_rare_return_does_not_close),
 		cmocka_unit_test(budget_is_saved_up_and_overdrawn),
 		cmocka_unit_test(thrash_takes_the_extra_income),
