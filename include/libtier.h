@@ -442,6 +442,7 @@ void tier_stats__free(struct tier_stats *stats);
 enum tier_memo {
 	TIER_MEMO_PROBATION = 0,	/* what the policy on trial is judged by */
 	TIER_MEMO_REATTACH = 1,		/* what a restarted daemon loads again */
+	TIER_MEMO_EXIT = 2,		/* the exit record of a module that was removed since */
 	TIER_NR_MEMO
 };
 

@@ -146,7 +146,7 @@ const struct command cmd_status = {
 	.summary = "what is in force, and what was changed for it",
 	.doc = "Shows the policy in force, its parameters, since when, the knobs that 'load' changed "
 	"with their values before, set and now, the state of a probation, and why the last policy left "
-	"force. The state is "
+	"force; if it failed, this is kept over unload, until the next one is loaded. The state is "
 	"none, active, ejected (the module took the policy out: exit code 5), foreign (loaded by "
 	"other means) or stale (pins without a policy). As root it first finishes or rolls back "
 	"what a killed tierctl left half done.\n\n"

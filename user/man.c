@@ -140,6 +140,7 @@ static const char man_files[] =
 	".TP\n/etc/tierctl.conf, /etc/tierctl.conf.d/*.conf\nConfiguration: tierctl.conf(5).\n"
 	".TP\n/sys/fs/bpf/tier/\nPins: the link (policy in force), the shared maps, the observer.\n"
 	".TP\n/run/tierctl/state.json\nJournal: the knobs' values from before \\fBload\\fR.\n"
+	".TP\n/run/tierctl/exit\nExit record of a policy that failed, after its module was removed.\n"
 	".TP\n/run/tierctl/readers\nSocket on which the daemon serves members of read_group.\n"
 	".TP\n/sys/kernel/tier_policy/\nThe module's view: state, owner, counters, exit record.\n"
 	".SH ENVIRONMENT\n"

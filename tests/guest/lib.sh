@@ -303,8 +303,9 @@ machine_state()
 	echo "module $(awk '$1 == "tier_policy" { print $1, "references", $3 }' /proc/modules)"
 	echo "bpffs $(grep -c ' bpf ' /proc/mounts)"
 	find /sys/fs/bpf -mindepth 1 2>/dev/null | sort | sed 's/^/pin /'
-	# The lock file stays: removing it would open a race between two invocations.
-	find /run/tierctl -mindepth 1 ! -name lock 2>/dev/null | sort | sed 's/^/file /'
+	# The lock file stays: removing it would open a race between two invocations. So does
+	# the record of how a policy failed, until the next one is loaded.
+	find /run/tierctl -mindepth 1 ! -name lock ! -name exit 2>/dev/null | sort | sed 's/^/file /'
 	hooks | sed 's/^/hook /'
 }
 

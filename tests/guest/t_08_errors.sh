@@ -112,6 +112,15 @@ runs "swap to a good one puts that in force" tierctl swap fixed
 is "$(cat $MODULE_SYSFS/state)" active "active again"
 runs "unload" tierctl unload
 
+# The record outlives the module that unload removes with the policy.
+runs "load what answers nonsense" tierctl load ./bad_verdict.bpf.o
+touch_until 60 4099 ejected
+runs "unload" tierctl unload
+is "$(tierctl status --json | jget - exit.kind)" bad_verdicts "the reason is known after unload"
+runs "load a good one" tierctl load fixed
+runs "unload" tierctl unload
+is "$(ls /run/tierctl | grep -c '^exit$')" 0 "until another policy was in force"
+
 # --- pins without a policy ---
 machine_state >"$T_DIR/before"
 runs "load" tierctl load fixed

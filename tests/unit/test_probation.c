@@ -94,6 +94,40 @@ static void memo_says_all(void **state)
 	assert_false(probation_read(&t, &p));
 }
 
+/* Unload takes the module away, and with it what says why the policy was ejected. */
+static void exit_record_outlives_the_module(void **state)
+{
+	static const char text[] =
+		"kind bad_verdicts\npolicy nonsense\nerror -22\nmessage no known verdict\n"
+		"time_ns 77\nejections 1\n";
+	struct tier_status *s;
+
+	if (geteuid() || tier_module_loaded()) {
+		skip();
+		return;
+	}
+	assert_int_equal(tier_status__read(t.ctx, &s), 0);
+	assert_string_equal(s->exit.kind, "");
+	tier_status__free(s);
+	assert_int_equal(tier_memo__write(t.ctx, TIER_MEMO_EXIT, text), 0);
+	/* what goes with the policy leaves it alone */
+	tier_memos_remove(t.ctx);
+	assert_int_equal(tier_status__read(t.ctx, &s), 0);
+	assert_string_equal(s->exit.kind, "bad_verdicts");
+	assert_string_equal(s->exit.policy, "nonsense");
+	assert_string_equal(s->exit.message, "no known verdict");
+	assert_int_equal(s->exit.error, -EINVAL);
+	assert_int_equal(s->exit.time_ns, 77);
+	assert_int_equal(s->exit.module[TIER_EV_EJECTIONS], 1);
+	tier_status__free(s);
+	/* without a module there is nothing to keep */
+	tier_exit_keep(t.ctx);
+	tier_memo__remove(t.ctx, TIER_MEMO_EXIT);
+	assert_int_equal(tier_status__read(t.ctx, &s), 0);
+	assert_string_equal(s->exit.kind, "");
+	tier_status__free(s);
+}
+
 static void one_process_has_a_seat(void **state)
 {
 	int seat, daemon;
@@ -147,6 +181,7 @@ int main(void)
 		cmocka_unit_test(good_ones_stay),
 		cmocka_unit_test(no_evidence_no_verdict),
 		cmocka_unit_test(memo_says_all),
+		cmocka_unit_test(exit_record_outlives_the_module),
 		cmocka_unit_test(one_process_has_a_seat),
 	};
 

@@ -339,6 +339,8 @@ static int do_load(struct tier_ctx *ctx, void *arg, struct tier_changes *changes
 		if (tier_teardown(ctx, &journal, NULL))
 			tier_log(ctx, TIER_LOG_WARN, "while rolling back: %s", ctx->message);
 		tier_error_restore(ctx, &copy);
+	} else {
+		tier_memo__remove(ctx, TIER_MEMO_EXIT);
 	}
 out:
 	tier_object_close(&object);

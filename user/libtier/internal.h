@@ -337,7 +337,10 @@ void tier_tenures_remove(struct tier_ctx *ctx);
 
 /* ---- memo.c ---- */
 
+/* All but the exit record, which is wanted when the policy has gone. */
 void tier_memos_remove(struct tier_ctx *ctx);
+/* The module is about to be removed: keep its exit record, if it tells of a failure. */
+void tier_exit_keep(struct tier_ctx *ctx);
 
 /* ---- observe.c, reset.c ---- */
 

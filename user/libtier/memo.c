@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What invocations of tierctl and its daemon leave for each other in the run
- * directory: memos (small texts that go with the policy), seats (roles that one
+ * directory: memos (small texts that go with the policy, but for the exit record), seats (roles that one
  * process at a time can have), and the cheap look at whether a policy is there.
  */
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 static const char *const memo_names[TIER_NR_MEMO] = {
 	[TIER_MEMO_PROBATION] = "probation.json",
 	[TIER_MEMO_REATTACH] = "reattach.json",
+	[TIER_MEMO_EXIT] = "exit",
 };
 
 #define MEMO_BYTES	65536
@@ -88,7 +89,22 @@ void tier_memo__remove(struct tier_ctx *ctx, enum tier_memo memo)
 void tier_memos_remove(struct tier_ctx *ctx)
 {
 	for (int memo = 0; memo < TIER_NR_MEMO; memo++)
-		tier_memo__remove(ctx, memo);
+		if (memo != TIER_MEMO_EXIT)
+			tier_memo__remove(ctx, memo);
+}
+
+void tier_exit_keep(struct tier_ctx *ctx)
+{
+	char text[4096];
+
+	if (tier_module_text("exit", text, sizeof(text)) <= 0)
+		return;
+	/* An ordinary end is not news, and what ended before it is history. */
+	if (!strncmp(text, "kind unloaded\n", strlen("kind unloaded\n")))
+		tier_memo__remove(ctx, TIER_MEMO_EXIT);
+	else if (tier_memo__write(ctx, TIER_MEMO_EXIT, text))
+		tier_log(ctx, TIER_LOG_WARN, "why the last policy left force is lost with the module: %s",
+			 ctx->message);
 }
 
 /*

@@ -128,12 +128,19 @@ static void line_text(const char *text, const char *name, char *buf, size_t size
 	}
 }
 
-static void read_exit(struct tier_exit_record *record)
+/* The module's, or what was kept of one that has been removed. */
+static void read_exit(struct tier_ctx *ctx, struct tier_exit_record *record)
 {
-	char text[4096], number[32];
+	char text[4096], number[32], *kept;
 
-	if (tier_module_text("exit", text, sizeof(text)) <= 0)
-		return;
+	if (tier_module_text("exit", text, sizeof(text)) <= 0) {
+		if (tier_memo__read(ctx, TIER_MEMO_EXIT, &kept)) {
+			tier_clear_error(ctx);
+			return;
+		}
+		tier_copy(text, sizeof(text), kept);
+		free(kept);
+	}
 	line_text(text, "kind", record->kind, sizeof(record->kind));
 	line_text(text, "policy", record->policy, sizeof(record->policy));
 	line_text(text, "message", record->message, sizeof(record->message));
@@ -143,7 +150,7 @@ static void read_exit(struct tier_exit_record *record)
 	tier_module_parse_counters(text, record->module);
 }
 
-static void read_module(struct tier_status *status, char *state, size_t size)
+static void read_module(struct tier_ctx *ctx, struct tier_status *status, char *state, size_t size)
 {
 	char text[32];
 
@@ -157,7 +164,7 @@ static void read_module(struct tier_status *status, char *state, size_t size)
 		status->age_ns = clock_ns(CLOCK_BOOTTIME) - status->since_ns;
 	if (tier_module_text("tiering", text, sizeof(text)) > 0)
 		status->tiering = text[0] == '1';
-	read_exit(&status->exit);
+	read_exit(ctx, &status->exit);
 }
 
 static void read_journal(struct tier_status *status, const struct tier_journal *journal)
@@ -187,7 +194,7 @@ static int fill_status(struct tier_ctx *ctx, struct tier_status *status)
 	char state[16], path[192];
 	int err, known;
 
-	read_module(status, state, sizeof(state));
+	read_module(ctx, status, state, sizeof(state));
 	known = tier_journal_read(ctx, &journal);
 	err = tier_active_open(ctx, &active);
 	if (err && err != -ENOENT)

@@ -164,6 +164,7 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 
 	tier_knobs_restore(ctx, journal, changes);
 	if (journal->module_inserted && tier_module_loaded()) {
+		tier_exit_keep(ctx);
 		module_err = tier_module_remove(ctx);
 		if (!module_err) {
 			tier_log(ctx, TIER_LOG_INFO, "remove module " TIER_MODULE);
