@@ -130,8 +130,10 @@ const struct command cmd_swap = {
 	"new policy's defaults or --set.\n\n"
 	"With --probation the old policy is watched for up to 10 s, then the new one for TIME. The "
 	"old one comes back, with its parameters, if the module ejects the new one, if its promotions "
-	"do not succeed, if it thrashes, or if far less of what it promotes is gain; exit code 1, or "
-	"5 if it was ejected. Interrupted (Ctrl-C), the new one stays. If the tierctl that watches is "
+	"do not succeed, if it thrashes, if far less of what it promotes is gain, or if at the end of "
+	"TIME it has promoted next to nothing where the old one had filled much room and the faults "
+	"have gone on; exit code 1, or 5 if it was ejected. All this is told from what the observer "
+	"counts: without one ('load --no-observer') there is no probation. Interrupted (Ctrl-C), the new one stays. If the tierctl that watches is "
 	"killed, or with --background from the start, the daemon watches and goes back; 'tierctl "
 	"status' shows the state of the probation and why it failed.",
 	.examples =

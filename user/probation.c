@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * swap --probation: four ways to fail. The module ejected the policy; what it
+ * swap --probation: five ways to fail. The module ejected the policy; what it
  * promotes does not arrive; it thrashes (pages come down about as fast as they go
- * up, and they did not before); or of what it moves far less stays up than of what
- * the old one moved. Ratios of few pages say nothing: below ENOUGH none is taken.
+ * up, and they did not before); of what it moves far less stays up than of what
+ * the old one moved; or it promotes next to nothing, though the faults go on and the
+ * old one filled the fast nodes at a good rate. Ratios of few pages say nothing: below
+ * ENOUGH none is taken.
  */
 #include <json-c/json.h>
 #include <stdio.h>
@@ -43,6 +45,7 @@ static int read_moves(struct tierctl *t, struct moves *m)
 	m->wanted = totals.verdict_pages[TIER_VERDICT_PROMOTE];
 	m->promoted = totals.moves[TIER_MV_PROMOTED];
 	m->demoted = totals.moves[TIER_MV_DEMOTED];
+	m->faults = totals.faults_seen;
 	m->time_ns = s->time_ns;
 	m->known = s->observer;
 	tier_stats__free(s);
@@ -56,7 +59,11 @@ static int remember(struct tierctl *t, struct probation *p)
 
 	if (tier_status__read(t->ctx, &s))
 		return failure_ctx(t);
-	if (s->state == TIER_STATE_ACTIVE)
+	if (s->state == TIER_STATE_ACTIVE && !s->observer)
+		code = failure(t, TIER_CLASS_FAILED, "Unload, and load without --no-observer; or swap "
+			       "without --probation.", "swap --probation: no observer is loaded, so "
+			       "what moves cannot be watched");
+	else if (s->state == TIER_STATE_ACTIVE)
 		code = saved_from_status(t, &p->old, s);
 	else
 		code = failure(t, TIER_CLASS_FAILED, "tierctl load POLICY puts one in force.",
@@ -86,6 +93,7 @@ int probation_begin(struct tierctl *t, __u64 watch_ms, struct probation *p)
 	seconds = (b.time_ns - a.time_ns) / 1e9;
 	p->promoted_per_s = (b.promoted - a.promoted) / seconds;
 	p->demoted_per_s = (b.demoted - a.demoted) / seconds;
+	p->faults_per_s = (b.faults - a.faults) / seconds;
 	return TIER_CLASS_OK;
 }
 
@@ -102,6 +110,9 @@ static int write_memo(struct tierctl *t, const struct probation *p)
 	PUT("old", saved_to_json(&p->old));
 	PUT("promoted_per_s", json_object_new_double(p->promoted_per_s));
 	PUT("demoted_per_s", json_object_new_double(p->demoted_per_s));
+	PUT("faults_per_s", json_object_new_double(p->faults_per_s));
+	PUT("faults", json_object_new_uint64(p->from.faults));
+	PUT("time_ns", json_object_new_uint64(p->from.time_ns));
 	PUT("wanted_pages", json_object_new_uint64(p->from.wanted));
 	PUT("promoted_pages", json_object_new_uint64(p->from.promoted));
 	PUT("demoted_pages", json_object_new_uint64(p->from.demoted));
@@ -157,6 +168,9 @@ bool probation_read(struct tierctl *t, struct probation *p)
 		p->map_id = get_u64(doc, "map_id");
 		p->promoted_per_s = get_double(doc, "promoted_per_s");
 		p->demoted_per_s = get_double(doc, "demoted_per_s");
+		p->faults_per_s = get_double(doc, "faults_per_s");
+		p->from.faults = get_u64(doc, "faults");
+		p->from.time_ns = get_u64(doc, "time_ns");
 		p->from.wanted = get_u64(doc, "wanted_pages");
 		p->from.promoted = get_u64(doc, "promoted_pages");
 		p->from.demoted = get_u64(doc, "demoted_pages");
@@ -192,7 +206,21 @@ static double kept(double promoted, double demoted)
 	return promoted > demoted ? (promoted - demoted) / promoted : 0;
 }
 
-void probation_judge(struct probation *p, const struct moves *now)
+/*
+ * Next to nothing went up in all its time, while the old one, at its rate, would have
+ * filled enough room. That rate is net: who stops what came down again does well. And
+ * where the faults have ceased, there was nothing to promote.
+ */
+static bool idles(const struct probation *p, const struct moves *now)
+{
+	double seconds = (now->time_ns - p->from.time_ns) / 1e9;
+	double gain = (p->promoted_per_s - p->demoted_per_s) * seconds;
+
+	return gain >= ENOUGH_PAGES && (now->promoted - p->from.promoted) * 10 < gain &&
+	       now->faults - p->from.faults >= p->faults_per_s * seconds / 2;
+}
+
+void probation_judge(struct probation *p, const struct moves *now, bool ended)
 {
 	__u64 wanted = now->wanted - p->from.wanted, promoted = now->promoted - p->from.promoted;
 	__u64 demoted = now->demoted - p->from.demoted;
@@ -201,7 +229,7 @@ void probation_judge(struct probation *p, const struct moves *now)
 
 	/* Reset meanwhile, or without the observer: nothing can be told. */
 	if (!now->known || now->wanted < p->from.wanted || now->promoted < p->from.promoted ||
-	    now->demoted < p->from.demoted)
+	    now->demoted < p->from.demoted || now->faults < p->from.faults)
 		return;
 	if (wanted >= ENOUGH_PAGES && promoted * 10 < wanted)
 		snprintf(p->why, sizeof(p->why), "its promotions do not succeed: %llu pages wanted, "
@@ -214,12 +242,17 @@ void probation_judge(struct probation *p, const struct moves *now)
 		 kept(promoted, demoted) < old_kept / 2)
 		snprintf(p->why, sizeof(p->why), "of what it promotes %.0f %% is gain, %s had %.0f %%",
 			 100 * kept(promoted, demoted), p->old.policy, 100 * old_kept);
+	else if (ended && idles(p, now))
+		snprintf(p->why, sizeof(p->why), "it promotes next to nothing: %llu pages went up in "
+			 "%.0f s; %s had %.0f a second", promoted,
+			 (now->time_ns - p->from.time_ns) / 1e9, p->old.policy, p->promoted_per_s);
 }
 
 void probation_check(struct tierctl *t, struct probation *p)
 {
 	struct tier_status *s;
 	struct moves now;
+	bool ended = boottime_ns() >= p->end_ns;
 
 	if (p->state != TRIAL_RUNNING || tier_status__read(t->ctx, &s))
 		return;
@@ -232,10 +265,10 @@ void probation_check(struct tierctl *t, struct probation *p)
 	}
 	tier_status__free(s);
 	if (p->state == TRIAL_RUNNING && !*p->why && !read_moves(t, &now))
-		probation_judge(p, &now);
+		probation_judge(p, &now, ended);
 	if (*p->why)
 		p->state = TRIAL_FAILED;
-	else if (p->state == TRIAL_RUNNING && boottime_ns() >= p->end_ns)
+	else if (p->state == TRIAL_RUNNING && ended)
 		p->state = TRIAL_PASSED;
 }
 

@@ -12,7 +12,8 @@
 /* What happened up to a moment, in pages. */
 struct moves {
 	__u64 wanted, promoted, demoted;
-	__u64 time_ns;
+	__u64 faults;		/* hint faults that the policy was asked about */
+	__u64 time_ns;		/* CLOCK_MONOTONIC */
 	bool known;		/* the observer is there */
 };
 
@@ -26,7 +27,7 @@ enum trial {
 
 struct probation {
 	struct saved old;		/* to go back to */
-	double promoted_per_s, demoted_per_s;	/* of the old one */
+	double promoted_per_s, demoted_per_s, faults_per_s;	/* of the old one */
 	char policy[TIER_NAME_LEN];	/* the new one */
 	__u32 map_id;			/* of the new one */
 	struct moves from;		/* when it came into force */
@@ -47,8 +48,11 @@ int probation_start(struct tierctl *t, __u64 window_ms, struct probation *p);
 /* Look once; fills in state, ejected and why. What cannot be read is no verdict. */
 void probation_check(struct tierctl *t, struct probation *p);
 
-/* Fills in why if what happened from p->from to @now is reason enough to go back. */
-void probation_judge(struct probation *p, const struct moves *now);
+/*
+ * Fills in why if what happened from p->from to @now is reason enough to go back. That
+ * it did too little is said only when its time has @ended.
+ */
+void probation_judge(struct probation *p, const struct moves *now, bool ended);
 
 /* The trial has ended: go back if it failed. The memo keeps the outcome. 0 or an exit code. */
 int probation_finish(struct tierctl *t, struct probation *p);

@@ -173,9 +173,12 @@ fails 5 'fixed is back.*eject' "a policy that is ejected in probation goes" \
 	tierctl swap ./bad_verdict.bpf.o --probation 20s
 is "$(cat $MODULE_SYSFS/policy)" fixed "the old one is back"
 is "$(tierctl get hot_threshold_ms)" 77 "with its parameters"
-# Whether one that promotes much thrashes here depends on what else fills the fast node.
-runs "one that does no harm stays" tierctl swap fixed --set hot_threshold_ms=0 --probation 3s
-is "$(tierctl get hot_threshold_ms)" 0 "it is in force"
+# Whether one that promotes much thrashes here depends on what else fills the fast node; and
+# one that promotes nothing stays only where the old one did not promote either.
+runs "a policy that promotes nothing" tierctl set hot_threshold_ms=0
+runs "one that does no harm stays" tierctl swap fixed --set hot_threshold_ms=0 \
+	--set rate_limit_mbps=79 --probation 3s
+is "$(tierctl get rate_limit_mbps)" 79 "it is in force"
 
 # --- dump, status as input ---
 runs "back to fixed" tierctl swap fixed --set hot_threshold_ms=78

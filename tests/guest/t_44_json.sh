@@ -110,6 +110,8 @@ once addr trace --count 20 --addr
 keep one trace --count 1
 once busy dump -o "$T_DIR/dump.tar.gz"
 # To a policy that promotes nothing: one that does may well thrash here, and be sent back.
+# And from one, or it is sent back for that.
+runs "busy: set" tierctl set hot_threshold_ms=0
 once busy swap fixed --set hot_threshold_ms=0 --probation 2s
 once rank swap rank
 keep rank get

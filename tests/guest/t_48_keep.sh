@@ -117,7 +117,9 @@ wait_for 10 "its words" grep -q 'fixed is back in force: .* failed its probation
 is "$(tierctl get hot_threshold_ms)" 77 "with the parameters of before"
 is "$(tierctl status --json | jget - probation.state)" failed "status tells the outcome"
 runs "and why" sh -c "tierctl status | grep -q 'why.*ejected'"
-runs "one that promotes nothing" tierctl swap fixed --set hot_threshold_ms=0 \
+# The old one must not promote, or the new one were sent back for doing nothing.
+runs "a policy that promotes nothing" tierctl set hot_threshold_ms=0
+runs "another that promotes nothing" tierctl swap fixed --set hot_threshold_ms=0 \
 	--set rate_limit_mbps=78 --probation 2s --background
 wait_for 40 "its end" probation_is passed && ok "passes" || not_ok "passes"
 is "$(tierctl get rate_limit_mbps)" 78 "and stays"

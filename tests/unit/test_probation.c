@@ -27,7 +27,26 @@ static const char *verdict(double old_up, double old_down, __u64 wanted, __u64 u
 		.promoted_per_s = old_up, .demoted_per_s = old_down, .old.policy = "old",
 		.from = { .wanted = 50, .promoted = 60, .demoted = 70, .known = true },
 	};
-	probation_judge(&p, &now);
+	probation_judge(&p, &now, true);
+	return p.why;
+}
+
+/* The same of one that moved up so many pages in 60 s, at so many faults a second. */
+static const char *idle_verdict(double old_up, double old_down, double old_faults, __u64 up,
+				__u64 faults_per_s, bool ended)
+{
+	static struct probation p;
+	const struct moves now = {
+		.promoted = 60 + up, .faults = 80 + 60 * faults_per_s,
+		.time_ns = 65000000000ULL, .known = true,
+	};
+
+	p = (struct probation){
+		.promoted_per_s = old_up, .demoted_per_s = old_down, .faults_per_s = old_faults,
+		.old.policy = "old",
+		.from = { .promoted = 60, .faults = 80, .time_ns = 5000000000ULL, .known = true },
+	};
+	probation_judge(&p, &now, ended);
 	return p.why;
 }
 
@@ -39,6 +58,23 @@ static void harm_is_found(void **state)
 	assert_non_null(strstr(verdict(1000, 600, 5000, 4500, 4000), "is gain"));
 }
 
+static void idleness_is_found(void **state)
+{
+	assert_string_equal(idle_verdict(100, 10, 500, 3, 500, true),
+			    "it promotes next to nothing: 3 pages went up in 60 s; old had 100 a second");
+	assert_non_null(strstr(idle_verdict(100, 10, 500, 500, 260, true), "next to nothing"));
+	/* there is time left */
+	assert_string_equal(idle_verdict(100, 10, 500, 3, 500, false), "");
+	/* a tenth of what the old one gained */
+	assert_string_equal(idle_verdict(100, 10, 500, 541, 500, true), "");
+	/* nothing is touched any more */
+	assert_string_equal(idle_verdict(100, 10, 500, 3, 240, true), "");
+	/* the old one did little, or what it did came down again */
+	assert_string_equal(idle_verdict(10, 0, 500, 0, 500, true), "");
+	assert_string_equal(idle_verdict(100, 95, 500, 0, 500, true), "");
+	assert_string_equal(idle_verdict(100, 200, 500, 0, 500, true), "");
+}
+
 static void good_ones_stay(void **state)
 {
 	assert_string_equal(verdict(1000, 10, 5000, 4500, 100), "");
@@ -47,7 +83,7 @@ static void good_ones_stay(void **state)
 	assert_string_equal(verdict(1000, 10, 900, 900, 900), "");
 	/* no worse than the old one, which thrashed */
 	assert_string_equal(verdict(1000, 900, 5000, 4500, 4100), "");
-	/* nothing at all */
+	/* nothing at all, where no time has passed */
 	assert_string_equal(verdict(1000, 10, 0, 0, 0), "");
 }
 
@@ -57,10 +93,10 @@ static void no_evidence_no_verdict(void **state)
 	struct probation p = { .from = { .wanted = 9000, .promoted = 9000, .known = true } };
 	struct moves now = { .wanted = 5000, .promoted = 0, .known = true };
 
-	probation_judge(&p, &now);
+	probation_judge(&p, &now, true);
 	assert_string_equal(p.why, "");
 	now = (struct moves){ .wanted = 90000, .promoted = 9000, .known = false };
-	probation_judge(&p, &now);
+	probation_judge(&p, &now, true);
 	assert_string_equal(p.why, "");
 }
 
@@ -69,7 +105,8 @@ static void memo_says_all(void **state)
 	static const char memo[] =
 		"{ \"policy\": \"new\", \"map_id\": 42, \"old\": { \"policy\": \"fixed\", \"object\": "
 		"\"/nowhere/policy_fixed.bpf.o\", \"observer\": true, \"params\": { \"hot_threshold_ms\": "
-		"\"77\" } }, \"promoted_per_s\": 12.5, \"demoted_per_s\": 3, \"wanted_pages\": 100, "
+		"\"77\" } }, \"promoted_per_s\": 12.5, \"demoted_per_s\": 3, \"faults_per_s\": 7.5, "
+		"\"faults\": 110, \"time_ns\": 120, \"wanted_pages\": 100, "
 		"\"promoted_pages\": 90, \"demoted_pages\": 8, \"end_ns\": 123456789012345, \"state\": "
 		"\"failed\", \"why\": \"it thrashes\" }";
 	struct probation p;
@@ -85,6 +122,9 @@ static void memo_says_all(void **state)
 	assert_int_equal(p.old.params.nr, 1);
 	assert_string_equal(p.old.params.set[0].value, "77");
 	assert_true(p.promoted_per_s > 12.4 && p.promoted_per_s < 12.6);
+	assert_true(p.faults_per_s > 7.4 && p.faults_per_s < 7.6);
+	assert_int_equal(p.from.faults, 110);
+	assert_int_equal(p.from.time_ns, 120);
 	assert_int_equal(p.from.promoted, 90);
 	assert_int_equal(p.end_ns, 123456789012345);
 	assert_int_equal(p.state, TRIAL_FAILED);
@@ -178,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(harm_is_found),
+		cmocka_unit_test(idleness_is_found),
 		cmocka_unit_test(good_ones_stay),
 		cmocka_unit_test(no_evidence_no_verdict),
 		cmocka_unit_test(memo_says_all),
