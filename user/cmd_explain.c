@@ -52,6 +52,8 @@ struct explain {
 	struct maps maps;
 	__u64 bytes[SYS_MAX_NODES], total, fast, slow;
 	__u64 slow_by[OBSTACLE_NR];	/* slow bytes by obstacle */
+	__u64 slow_locked;
+	__u64 slow_cow, slow_shared;	/* scanned, but in part mapped by several processes */
 	__u64 scan_seq;			/* full scans of the process; ~0: unknown */
 	bool watched;
 	char watch_error[256];
@@ -128,6 +130,10 @@ static void add_up(struct explain *e)
 		e->fast += v->fast_bytes;
 		e->slow += v->slow_bytes;
 		e->slow_by[v->obstacle] += v->slow_bytes;
+		if (v->locked)
+			e->slow_locked += v->slow_bytes;
+		if (v->obstacle == OBSTACLE_NONE && v->mapmax > 1)
+			*(vma_shares_cow(v) ? &e->slow_cow : &e->slow_shared) += v->slow_bytes;
 	}
 	e->total = e->fast + e->slow;
 }
@@ -180,9 +186,41 @@ static void words_on_decisions(struct explain *e)
 		    e->window_s, kernel);
 }
 
+/* Is it so much of the slow memory that it is worth a sentence? */
+static bool matters(const struct explain *e, __u64 bytes)
+{
+	return bytes >= 1 << 20 || (e->slow && bytes * 10 > e->slow);
+}
+
+static void words_on_sharing(struct explain *e)
+{
+	if (matters(e, e->slow_locked))
+		say(e, "%.1f MiB of the slow memory is locked (mlock): that keeps it from being demoted, "
+		    "not from being promoted.", e->slow_locked / 1048576.0);
+	/* The kernel tells the most shared page of a mapping, not how many are shared. */
+	if (matters(e, e->slow_cow))
+		say(e, "Up to %.1f MiB of the slow memory is shared copy-on-write with other processes: "
+		    "the scanner leaves such pages alone.", e->slow_cow / 1048576.0);
+	if (matters(e, e->slow_shared))
+		say(e, "Up to %.1f MiB of the slow memory is shared with other processes (MAP_SHARED): "
+		    "a hint fault of any of them can bring a page up.", e->slow_shared / 1048576.0);
+}
+
+static void words_on_cpuset(struct explain *e)
+{
+	char mems[128] = "";
+	__u64 allowed = sys_mems_allowed(e->pid, mems, sizeof(mems)) & e->env.memory_nodes;
+
+	if (allowed == e->env.memory_nodes)
+		return;
+	if (allowed & e->env.top_nodes)
+		say(e, "Its cpuset allows memory on nodes %s only.", mems);
+	else
+		say(e, "Its cpuset allows memory on slow nodes only (%s): it gets no fast memory.", mems);
+}
+
 static void words(struct explain *e)
 {
-	char mems[256] = "";
 	double share = e->total ? 100.0 * e->slow / e->total : 0;
 
 	out_begin_array(e->t->out, "words");
@@ -193,15 +231,15 @@ static void words(struct explain *e)
 	else if (!(e->env.numa_balancing & 2))
 		say(e, "Memory tiering mode is off: no slow page is promoted ('tierctl doctor').");
 	for (unsigned int o = 1; o < OBSTACLE_NR; o++)
-		if (e->slow_by[o] >= 1 << 20 || (e->slow && e->slow_by[o] * 10 > e->slow))
+		if (matters(e, e->slow_by[o]))
 			say(e, "%.1f MiB of the slow memory cannot be promoted: %s.",
 			    e->slow_by[o] / 1048576.0, obstacle_text(o));
+	words_on_sharing(e);
 	if (e->slow && !e->scan_seq)
 		say(e, "The scanner has not finished a pass over it yet: it is young, sleeps, or is large.");
 	if (e->slow && e->slow_by[OBSTACLE_NONE])
 		words_on_decisions(e);
-	if (!sys_read(mems, sizeof(mems), "/proc/%u/cpuset", e->pid) && *mems && strcmp(mems, "/"))
-		say(e, "It runs in cpuset %s; 'tierctl doctor' says if that excludes fast nodes.", mems);
+	words_on_cpuset(e);
 	out_end(e->t->out);
 }
 
@@ -279,7 +317,7 @@ static void emit_mappings(struct explain *e, bool addresses, unsigned int max)
 		out_bool(out, "shared", v->shared);
 		out_str(out, "obstacle", obstacle_name(v->obstacle));
 		out_str(out, "why", v->obstacle ? obstacle_text(v->obstacle) :
-			v->mapmax > 1 && !v->shared ? "shared with other processes" : "");
+			vma_shares_cow(v) ? "shared with other processes" : "");
 		out_end(out);
 	}
 	out_end(out);
@@ -380,7 +418,8 @@ const struct command cmd_explain = {
 	.group = "Watch",
 	.summary = "where a process's memory is, and why it is not promoted",
 	.doc = "Says in plain words how much of a process's memory is slow, how much of that can never "
-	"be promoted and why (memory policy, read-only files, hugetlb, device memory), and what the "
+	"be promoted and why (memory policy, read-only files, hugetlb, device memory), how much is "
+	"locked or shared, whether its cpuset excludes fast nodes, and what the "
 	"policy in force decided about its hint faults while it was watched. Then the nodes, the "
 	"verdicts by reason, and the mappings with most slow memory. With ADDRESS only the mapping "
 	"that holds it.\n\n"

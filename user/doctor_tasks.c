@@ -26,22 +26,6 @@ static void name(struct pinned *p, unsigned int pid)
 	snprintf(p->names + at, sizeof(p->names) - at, "%s%s (%u)", at ? ", " : "", comm, pid);
 }
 
-static bool cpuset_is_slow(unsigned int pid, __u64 fast)
-{
-	char path[64], line[512];
-	__u64 allowed = ~0ULL;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "Mems_allowed_list:", 18))
-			allowed = sys_parse_list(line + 18 + strspn(line + 18, " \t"));
-	if (f)
-		fclose(f);
-	return !(allowed & fast);
-}
-
 /* Does a VMA with pages have a policy that binds it to slow nodes only? */
 static bool bound_to_slow(unsigned int pid, __u64 fast)
 {
@@ -99,7 +83,7 @@ void doctor_check_tasks(struct doctor *d)
 
 		if (!isdigit((unsigned char)*e->d_name))
 			continue;
-		if (cpuset_is_slow(pid, fast))
+		if (!(sys_mems_allowed(pid, NULL, 0) & fast))
 			name(&by_cpuset, pid);
 		else if (!d->full && now_ns() > until_ns)
 			skipped++;

@@ -31,6 +31,7 @@ struct vma {
 	unsigned int mapmax;	/* processes that map its most shared page; 0: one */
 	bool file;
 	bool shared;		/* MAP_SHARED */
+	bool locked;		/* mlock() */
 	enum obstacle obstacle;
 };
 
@@ -38,6 +39,9 @@ struct maps {
 	struct vma *vma;
 	unsigned int nr;
 };
+
+/* Shared copy-on-write, some of it at least: such pages the scanner leaves alone. */
+bool vma_shares_cow(const struct vma *v);
 
 /* Read numa_maps and smaps of @pid. 0 or a negative errno (-ENOENT: no such process). */
 int maps_read(unsigned int pid, __u64 fast_nodes, struct maps *maps);

@@ -134,6 +134,11 @@ static struct vma *find(struct maps *maps, __u64 start)
 	return NULL;
 }
 
+bool vma_shares_cow(const struct vma *v)
+{
+	return v->mapmax > 1 && !v->shared;
+}
+
 /* As in the kernel's task_numa_work() and vma_policy_mof(). */
 static void judge(struct vma *v, const char *flags, __u64 fast)
 {
@@ -141,6 +146,7 @@ static void judge(struct vma *v, const char *flags, __u64 fast)
 	const char *nodes = strchr(v->policy, ':');
 
 	v->shared = strstr(flags, " sh");
+	v->locked = strstr(flags, " lo");
 	if (v->obstacle)
 		return;
 	if (strstr(flags, " ht"))

@@ -74,6 +74,28 @@ __u64 sys_parse_list(const char *text)
 	return mask;
 }
 
+__u64 sys_mems_allowed(unsigned int pid, char *list, size_t size)
+{
+	char path[64], line[512];
+	__u64 allowed = ~0ULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "Mems_allowed_list:", 18)) {
+			char *text = line + 18 + strspn(line + 18, " \t");
+
+			text[strcspn(text, "\n")] = '\0';
+			allowed = sys_parse_list(text);
+			if (list)
+				snprintf(list, size, "%s", text);
+		}
+	if (f)
+		fclose(f);
+	return allowed;
+}
+
 __u64 sys_vmstat(const char *name)
 {
 	FILE *f = fopen("/proc/vmstat", "re");

@@ -13,6 +13,11 @@ int sys_read(char *buf, size_t size, const char *fmt, ...) __attribute__((format
 int sys_read_u64(__u64 *value, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "0-3,8" as a bit mask; ids from 64 up are left out. */
 __u64 sys_parse_list(const char *text);
+/*
+ * The nodes that the process's cpuset lets it have memory on, all if the kernel does not
+ * say; as text into @list, unless that is NULL.
+ */
+__u64 sys_mems_allowed(unsigned int pid, char *list, size_t size);
 /* A counter of /proc/vmstat; 0 if the kernel has none of that name. */
 __u64 sys_vmstat(const char *name);
 

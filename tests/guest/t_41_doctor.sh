@@ -67,7 +67,7 @@ found 1 rate_limit_zero "the policy's rate limit is 0" -w 0
 runs "and back to one" tierctl swap fixed --set hot_threshold_ms=150
 
 # --- a process that may not use fast memory ---
-./holdmem $SLOW_NODE 8 >"$T_DIR/hold" &
+./holdmem $SLOW_NODE 8 lock >"$T_DIR/hold" &
 hold=$!
 wait_for 10 "the memory" grep -q ready "$T_DIR/hold"
 found 1 bound_slow "a process bound to the slow node" -w 0
@@ -78,6 +78,9 @@ grep -q 'cannot be promoted' "$T_DIR/explain" && ok "explain says so too" || {
 	not_ok "explain does not say so"
 	sed 's/^/#   /' "$T_DIR/explain"
 }
+grep -q '8\.[0-9] MiB of the slow memory is locked (mlock)' "$T_DIR/explain" &&
+	ok "and that it is locked" || not_ok "and that it is locked: $(cat "$T_DIR/explain")"
+is "$(grep -c 'cpuset' "$T_DIR/explain")" 0 "a cpuset that excludes nothing is no word worth"
 kill $hold
 wait $hold
 healthy "healthy without it" 0
