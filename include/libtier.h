@@ -438,7 +438,7 @@ void tier_stats__free(struct tier_stats *stats);
 
 /* ---- what processes leave for each other in the run directory (memo.c) ---- */
 
-/* A text of up to 64 KiB that one process writes and another reads. Unload removes all. */
+/* A text of up to 64 KiB that one process writes and another reads. Unload removes all but EXIT. */
 enum tier_memo {
 	TIER_MEMO_PROBATION = 0,	/* what the policy on trial is judged by */
 	TIER_MEMO_REATTACH = 1,		/* what a restarted daemon loads again */

@@ -94,7 +94,7 @@ static void end_sample(struct out *out, const char *name, __u64 value)
 
 	out_end(out);
 	if (decimals)
-		out_fixed(out, "value", value / (decimals == 9 ? 1e9 : 1e3), decimals);
+		out_scaled(out, "value", value, decimals);
 	else
 		out_u64(out, "value", value);
 	out_end(out);
@@ -247,9 +247,26 @@ static void requests(struct out *out, const struct tier_stats *s)
 #include <tier/stats.def>
 }
 
-int metrics_emit(struct tier_ctx *ctx, struct out *out)
+void metrics_emit_stats(struct out *out, const struct tier_stats *s)
 {
 	struct totals totals;
+
+	stats_totals(s, &totals);
+	info(out, s);
+	decided(out, s, false);
+	decided(out, s, true);
+	latency(out, s);
+	node_values(out, s);
+	module(out, s);
+	observer(out, s);
+	requests(out, s);
+	plain(out, "accounted", "gauge", NULL,
+	      "1 if each fault handed to the policy is counted under one verdict",
+	      !stats_missing(&totals));
+}
+
+int metrics_emit(struct tier_ctx *ctx, struct out *out)
+{
 	struct tier_stats *s;
 	int err = tier_stats__read(ctx, &s);
 
@@ -259,20 +276,9 @@ int metrics_emit(struct tier_ctx *ctx, struct out *out)
 	plain(out, "policy_in_force", "gauge", NULL, "1 if a policy is in force",
 	      !err && !s->ejected);
 	if (!err) {
-		stats_totals(s, &totals);
 		plain(out, "policy_ejected", "gauge", NULL,
 		      "1 if the module took the policy out of force: the kernel decides", s->ejected);
-		info(out, s);
-		decided(out, s, false);
-		decided(out, s, true);
-		latency(out, s);
-		node_values(out, s);
-		module(out, s);
-		observer(out, s);
-		requests(out, s);
-		plain(out, "accounted", "gauge", NULL,
-		      "1 if each fault handed to the policy is counted under one verdict",
-		      !stats_missing(&totals));
+		metrics_emit_stats(out, s);
 		tier_stats__free(s);
 	}
 	out_end(out);

@@ -17,6 +17,9 @@ void metric_name(const char *prefix, const char *name, char *buf, size_t size);
  */
 int metrics_emit(struct tier_ctx *ctx, struct out *out);
 
+/* The families of one reading, into the open array. */
+void metrics_emit_stats(struct out *out, const struct tier_stats *stats);
+
 /* One reading as text in freshly allocated memory, or NULL. */
 char *metrics_text(struct tier_ctx *ctx, enum out_format format, size_t *size);
 

@@ -12,6 +12,8 @@
 
 #include "metrics.h"
 
+#include <tier/hist.h>
+
 static char *text;
 static size_t size;
 
@@ -387,7 +389,7 @@ static void counter_text(enum out_format format, const char *expected)
 	out_end(out);
 	out_begin_object(out, NULL);
 	out_str(out, "suffix", "_total");
-	out_fixed(out, "value", 9007199.254740991, 9);
+	out_scaled(out, "value", 9007199254740991, 9);
 	out_end(out);
 	out_end(out);
 	out_end(out);
@@ -412,6 +414,87 @@ static void largest_counter_is_exact(void **state)
 		     "tier_x_pages_total 9007199.254740991\n");
 }
 
+#define YEAR_NS	(365 * 86400 * 1000000000ULL)
+
+/* All counters of a machine that has run for ages: near 2^63, and ten years of scanning. */
+static char *old_metrics(__u64 more)
+{
+	static struct tier_counts pairs[4];
+	static struct tier_hist hist[2];
+	static struct tier_node node[2];
+	static struct tier_moves moves[4];
+	static struct tier_stats s = {
+		.nr_nodes = 2, .nodes = 3, .top_nodes = 1, .observer = true, .requesting = true,
+		.pairs = pairs, .hist = hist, .node = node, .moves = moves,
+	};
+	const __u64 large = (1ULL << 63) - 5 + more;
+	struct out *out;
+	FILE *to;
+
+	for (unsigned int i = 0; i < TIER_NR_EV; i++)
+		s.module[i] = s.module_before[i] = large;
+	for (unsigned int i = 0; i < TIER_NR_SC; i++)
+		s.scans.count[i] = large;
+	s.scans.count[TIER_SC_WORK_NS] = 10 * YEAR_NS + 123456789 + more;
+	for (unsigned int i = 0; i < TIER_NR_MV; i++)
+		moves[2].count[i] = large;
+	for (unsigned int i = 0; i < TIER_NR_RQ; i++)
+		s.request.count[i] = large;
+	/* one pair, one reason: all faults are accounted for */
+	pairs[2].faults[1] = pairs[2].pages[1] = large;
+	hist[0].pages[0] = large - more;
+	hist[0].pages[TIER_HIST_LAST] = 7 + more;
+	node[0].candidates_pages = large;
+	out = begin(OUT_OPENMETRICS, false, &to);
+	out_begin_array(out, "families");
+	metrics_emit_stats(out, &s);
+	out_end(out);
+	assert_int_equal(out_flush(out, NULL), 0);
+	end(out, to);
+	return text;
+}
+
+/* @a > @b, both decimal numbers without leading zeros; none fits a double. */
+static bool larger(const char *a, const char *b)
+{
+	size_t len_a = strcspn(a, ".\n"), len_b = strcspn(b, ".\n");
+
+	return len_a != len_b ? len_a > len_b : strcmp(a, b) > 0;
+}
+
+static void old_counters_are_exact_and_go_up(void **state)
+{
+	char *first = old_metrics(0), *second = old_metrics(1), *save_a, *save_b, *a, *b;
+	unsigned int grown = 0, lines = 0;
+
+	/* 9223372036854775803 is 2^63 - 5: as a double it is 2^63 */
+	assert_non_null(strstr(first, "tier_module_policy_calls_total 9223372036854775803\n"));
+	assert_non_null(strstr(second, "tier_module_policy_calls_total 9223372036854775804\n"));
+	assert_non_null(strstr(first, "tier_scan_work_seconds_total 315360000.123456789\n"));
+	assert_non_null(strstr(second, "tier_scan_work_seconds_total 315360000.123456790\n"));
+	assert_non_null(strstr(first, "_bucket{node=\"0\",le=\"+Inf\"} 9223372036854775810\n"));
+	assert_non_null(strstr(first, "tier_accounted 1\n"));
+	for (a = strtok_r(first, "\n", &save_a), b = strtok_r(second, "\n", &save_b); a && b;
+	     a = strtok_r(NULL, "\n", &save_a), b = strtok_r(NULL, "\n", &save_b)) {
+		char *value_a = strrchr(a, ' '), *value_b = strrchr(b, ' ');
+
+		if (*a == '#')
+			continue;
+		lines++;
+		assert_null(strchr(value_a, 'e'));
+		assert_null(strchr(value_a, '-'));
+		assert_int_equal(value_a - a, value_b - b);
+		assert_false(larger(value_a + 1, value_b + 1));
+		grown += larger(value_b + 1, value_a + 1);
+		if (strstr(a, "_total") && strcmp(value_a, " 0") && !larger(value_b + 1, value_a + 1))
+			fail_msg("it stands still: %s", a);
+	}
+	assert_true(!a && !b);
+	assert_true(grown > TIER_NR_EV && lines > grown);
+	free(first);
+	free(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +513,7 @@ int main(void)
 		cmocka_unit_test(fixed_decimals),
 		cmocka_unit_test(full_disk_is_told),
 		cmocka_unit_test(largest_counter_is_exact),
+		cmocka_unit_test(old_counters_are_exact_and_go_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

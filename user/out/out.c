@@ -153,6 +153,20 @@ void out_fixed(struct out *out, const char *key, double value, int decimals)
 	add_double(out, key, value, "%.*f", decimals);
 }
 
+void out_scaled(struct out *out, const char *key, __u64 value, int decimals)
+{
+	__u64 one = 1;
+	char text[64];
+
+	for (int i = 0; i < decimals; i++)
+		one *= 10;
+	if (decimals)
+		snprintf(text, sizeof(text), "%llu.%0*llu", value / one, decimals, value % one);
+	else
+		snprintf(text, sizeof(text), "%llu", value);
+	add_new(out, key, json_object_new_double_s((double)value / one, text));
+}
+
 void out_bool(struct out *out, const char *key, bool value)
 {
 	add_new(out, key, json_object_new_boolean(value));

@@ -47,6 +47,8 @@ void out_s64(struct out *out, const char *key, __s64 value);
 void out_double(struct out *out, const char *key, double value);
 /* With that many decimals, whatever its size. */
 void out_fixed(struct out *out, const char *key, double value, int decimals);
+/* @value / 10^@decimals, to the last digit: a double is not exact beyond 2^53. */
+void out_scaled(struct out *out, const char *key, __u64 value, int decimals);
 void out_bool(struct out *out, const char *key, bool value);
 /* NULL becomes null; bytes that are no UTF-8 are replaced. */
 void out_str(struct out *out, const char *key, const char *value);
