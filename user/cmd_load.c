@@ -71,7 +71,7 @@ const struct command cmd_load = {
 	"Inserts the kernel module and switches memory tiering mode on if need be; 'tierctl "
 	"unload' puts both back. The policy stays in force after tierctl has ended: its link is "
 	"pinned. If anything fails, everything is as before.\n\n"
-	"Root loads only objects that root alone may write; TIERCTL_ALLOW_UNSAFE_FILES=1 in the "
+	"Root takes only objects and files that root alone may write; TIERCTL_ALLOW_UNSAFE_FILES=1 in the "
 	"environment says that you trust the others.",
 	.examples =
 	"  tierctl load\n"

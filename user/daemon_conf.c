@@ -5,7 +5,6 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon.h"
@@ -119,7 +118,6 @@ static int read_lines(struct tierctl *t, struct conf *conf, FILE *file, const ch
 static int read_file(struct tierctl *t, struct conf *conf, const char *path, bool must)
 {
 	FILE *file = fopen(path, "re");
-	struct stat st;
 	int code;
 
 	if (!file && errno == ENOENT && !must)
@@ -127,13 +125,7 @@ static int read_file(struct tierctl *t, struct conf *conf, const char *path, boo
 	if (!file)
 		return failure(t, errno == EACCES ? TIER_CLASS_PERMISSION : TIER_CLASS_USAGE, "",
 			       "open %s: %s", path, strerror(errno));
-	/* Root does what it says: it must be root's alone to write. */
-	if (!geteuid() && !getenv("TIERCTL_ALLOW_UNSAFE_FILES") &&
-	    (fstat(fileno(file), &st) || st.st_uid || st.st_mode & (S_IWGRP | S_IWOTH)))
-		code = failure(t, TIER_CLASS_PERMISSION, "Run chown root:root and chmod go-w on it.",
-			       "read %s: others than root may write it", path);
-	else
-		code = read_lines(t, conf, file, path);
+	code = check_trusted(t, fileno(file), path) ?: read_lines(t, conf, file, path);
 	fclose(file);
 	return code;
 }

@@ -41,6 +41,12 @@ struct json_object *saved_to_json(const struct saved *saved);
 const char *saved_source(const struct saved *saved);
 void saved_free(struct saved *saved);
 
+/*
+ * Root does what a file says only if it is root's alone to write. 0 or an exit code, then
+ * reported.
+ */
+int check_trusted(struct tierctl *t, int fd, const char *path);
+
 /* Is the argument a saved `tierctl status --json` ("-": standard input)? */
 bool is_saved_status(const char *word);
 /* Read one. Its parameters are added to @wins, but those that are in there already. */

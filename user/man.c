@@ -123,8 +123,8 @@ static void roff_readers(FILE *to, const struct command *const *commands)
 	}
 	fputs(".PP\n", to);
 	roff(to,
-	     "dump works for them too: it is made of these. Root itself refuses policy objects and "
-	     "configuration files that others may write, unless TIERCTL_ALLOW_UNSAFE_FILES is set.");
+	     "dump works for them too: it is made of these. Root itself refuses policy objects, saved "
+	     "statuses and configuration files that others may write, unless TIERCTL_ALLOW_UNSAFE_FILES is set.");
 }
 
 static void roff_title(FILE *to, const char *name, int section, const char *summary)
@@ -145,8 +145,8 @@ static const char man_files[] =
 	".TP\n/sys/kernel/tier_policy/\nThe module's view: state, owner, counters, exit record.\n"
 	".SH ENVIRONMENT\n"
 	".TP\nTIERCTL_POLICY_PATH\nDirectories, separated by colons, searched first for policies.\n"
-	".TP\nTIERCTL_ALLOW_UNSAFE_FILES\nIf set, root takes objects and configuration files that\n"
-	"others can write, which it refuses otherwise.\n"
+	".TP\nTIERCTL_ALLOW_UNSAFE_FILES\nIf set, root takes objects, saved statuses and\n"
+	"configuration files that others can write, which it refuses otherwise.\n"
 	".TP\nNO_COLOR\nIf set, no colours.\n"
 	".SH SEE ALSO\ntierctl.conf(5), tierctl\\-counters(7)\n";
 

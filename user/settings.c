@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Parameter settings: from words "k=v", or from a status, in memory or saved as JSON. */
 #include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "emit.h"
@@ -51,6 +53,18 @@ void settings_free(struct settings *s)
 	for (unsigned int i = 0; i < s->nr; i++)
 		free(s->store[i]);
 	s->nr = 0;
+}
+
+int check_trusted(struct tierctl *t, int fd, const char *path)
+{
+	struct stat st;
+
+	if (geteuid() || getenv("TIERCTL_ALLOW_UNSAFE_FILES"))
+		return TIER_CLASS_OK;
+	if (!fstat(fd, &st) && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+		return TIER_CLASS_OK;
+	return failure(t, TIER_CLASS_PERMISSION, "Run chown root:root and chmod go-w on it.",
+		       "read %s: others than root may write it", path);
 }
 
 /* ---- a policy with its parameters, as it was in force ---- */
@@ -140,15 +154,35 @@ bool is_saved_status(const char *word)
 	return !strcmp(word, "-") || (len > 5 && !strcmp(word + len - 5, ".json"));
 }
 
+static int read_json(struct tierctl *t, const char *path, struct json_object **doc)
+{
+	bool standard = !strcmp(path, "-");
+	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), code;
+
+	*doc = NULL;
+	if (fd < 0)
+		return not_a_status(t, path, strerror(errno));
+	/* What comes in on stdin is the caller's own doing. */
+	code = standard ? TIER_CLASS_OK : check_trusted(t, fd, path);
+	if (!code) {
+		*doc = json_object_from_fd(fd);
+		if (!*doc)
+			code = not_a_status(t, path, json_util_get_last_err() ?: "no JSON");
+	}
+	if (!standard)
+		close(fd);
+	return code;
+}
+
 int saved_read(struct tierctl *t, struct saved *saved, const char *path, struct settings *wins)
 {
-	struct json_object *doc = !strcmp(path, "-") ? json_object_from_fd(STDIN_FILENO) :
-				  json_object_from_file(path);
+	struct json_object *doc;
 	int code;
 
 	memset(saved, 0, sizeof(*saved));
-	if (!doc)
-		return not_a_status(t, path, json_util_get_last_err() ?: "no JSON");
+	code = read_json(t, path, &doc);
+	if (code)
+		return code;
 	code = saved_from_json(t, saved, doc, path);
 	json_object_put(doc);
 	for (unsigned int i = 0; i < saved->params.nr && !code; i++) {

@@ -43,6 +43,9 @@ echo "set.hot_threshold_ms = $(param_max locality hot_threshold_ms)" >$CONF.d/10
 chmod 666 $CONF
 fails 4 'others than root may write' "a configuration that all may write is refused" tierctl config
 chmod 644 $CONF
+echo '{ "policy": "locality", "params": { "hot_threshold_ms": 77 } }' >"$T_DIR/saved.json"
+chmod 666 "$T_DIR/saved.json"
+fails 4 'others than root may write' "so is a saved status" tierctl load "$T_DIR/saved.json"
 tierctl config --json >"$T_DIR/config.json"
 is "$(jget "$T_DIR/config.json" config.key=poll_ms.from)" "$CONF:1" "config says where a value comes from"
 is "$(tierctl config | awk '$1 == "set.hot_threshold_ms" { print $3 }')" "$CONF.d/10-hot.conf:1" \

@@ -103,6 +103,37 @@ static void conf_refuses(void **state)
 		assert_int_equal(conf_read(&t, &conf, conf_path, true), TIER_CLASS_PERMISSION);
 }
 
+/* A saved status names an object and parameters: root trusts it no more than that. */
+static void status_of_others_is_refused(void **state)
+{
+	struct settings wins = { 0 };
+	struct saved saved;
+
+	put(conf_path, "{ \"policy\": \"fixed\", \"params\": { \"hot_threshold_ms\": 77 } }\n");
+	assert_int_equal(chmod(conf_path, 0644), 0);
+	assert_int_equal(saved_read(&t, &saved, conf_path, &wins), TIER_CLASS_OK);
+	assert_string_equal(saved.policy, "fixed");
+	assert_int_equal(wins.nr, 1);
+	settings_free(&wins);
+	saved_free(&saved);
+	if (geteuid())
+		return;
+	for (int mode = 0; mode < 2; mode++) {
+		assert_int_equal(chmod(conf_path, mode ? 0664 : 0646), 0);
+		assert_int_equal(saved_read(&t, &saved, conf_path, &wins), TIER_CLASS_PERMISSION);
+		assert_int_equal(wins.nr, 0);
+	}
+	assert_int_equal(chmod(conf_path, 0644), 0);
+	assert_int_equal(chown(conf_path, 1, 1), 0);
+	assert_int_equal(saved_read(&t, &saved, conf_path, &wins), TIER_CLASS_PERMISSION);
+	setenv("TIERCTL_ALLOW_UNSAFE_FILES", "1", true);
+	assert_int_equal(saved_read(&t, &saved, conf_path, &wins), TIER_CLASS_OK);
+	unsetenv("TIERCTL_ALLOW_UNSAFE_FILES");
+	assert_int_equal(chown(conf_path, 0, 0), 0);
+	settings_free(&wins);
+	saved_free(&saved);
+}
+
 static struct tier_request request(void *start, unsigned int pages)
 {
 	return (struct tier_request){
@@ -231,6 +262,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(conf_resolves),
 		cmocka_unit_test(conf_refuses),
+		cmocka_unit_test(status_of_others_is_refused),
 		cmocka_unit_test(mover_counts_each_page_once),
 		cmocka_unit_test(mover_keeps_its_limit),
 		cmocka_unit_test(manager_is_told),
