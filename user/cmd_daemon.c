@@ -189,6 +189,7 @@ static int run(struct tierctl *t, const struct args *args)
 	static struct conf conf;
 	int code;
 
+	t->service = true;
 	code = resolve(t, args, &conf);
 	if (code)
 		return code;
@@ -234,8 +235,10 @@ const struct command cmd_daemon = {
 	"removed) is loaded again with its parameters, and so is the last one when the module is taken "
 	"out and inserted anew. It takes over the watch of a policy on probation whose tierctl was "
 	"killed or left it to the daemon, and goes back with the reason in its log and in 'tierctl "
-	"status'. Members of read_group may have it run the commands that only read.\n\n"
-	"It tells systemd when it is ready (Type=notify). The configuration is described "
+	"status'. Members of read_group may have it run 'status', 'stats', 'hist', "
+	"'doctor', 'get', 'list', 'metrics', 'version' and 'dump'.\n\n"
+	"It tells systemd when it is ready (Type=notify). Its log goes to stderr as text, also with "
+	"--json, which is for the error that ends it. The configuration is described "
 	"under 'tierctl help config'.",
 	.examples =
 	"  tierctl daemon\n"

@@ -92,7 +92,7 @@ const struct command cmd_help = {
 	.group = "Help",
 	.summary = "help on a command",
 	.doc = "Prints help on COMMAND, or the list of commands; with --json the table of commands "
-	"and options as data.",
+	"and options as data. The pages of --man and --counters are text in any case.",
 	.examples = "  tierctl help load\n",
 	.opts = opts,
 	.max_words = 1,

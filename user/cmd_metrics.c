@@ -21,6 +21,7 @@ static int serve(struct tierctl *t, const char *where)
 	int code;
 
 	stop_on_signals();
+	t->service = true;
 	code = metrics_http__start(t, "--listen", where, &http);
 	if (code)
 		return code;
@@ -68,7 +69,8 @@ const struct command cmd_metrics = {
 	.name = "metrics",
 	.group = "Watch",
 	.summary = "counters for a monitoring system (OpenMetrics)",
-	.doc = "Prints all counters once as OpenMetrics text; with --listen serves them over HTTP "
+	.doc = "Prints all counters once as OpenMetrics text, or as JSON with --json, which changes "
+	"nothing of what follows; with --listen serves them over HTTP "
 	"(OpenMetrics or the older Prometheus format, as the client asks), with --textfile writes "
 	"them for node_exporter. man tierctl-counters names all "
 	"counters and says what bumps them. "

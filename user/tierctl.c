@@ -116,7 +116,7 @@ void note(struct tierctl *t, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (t->json)
+	if (t->json && !t->service)
 		return;
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);

@@ -19,6 +19,7 @@ struct tierctl {
 	struct out *out;
 	int verbose;		/* 0, 1 (-v), 2 (-vv) */
 	bool json;
+	bool service;		/* runs until stopped: what it says is its log, not talk beside JSON */
 	const struct command *cmd;
 };
 
@@ -42,7 +43,10 @@ int failure_ctx(struct tierctl *t);
 /* Print the document: 0, or the exit code of a failed write. */
 int show(struct tierctl *t, const struct out_view *views);
 
-/* A line of talk on stderr; not with --json, where stderr is for warnings only. */
+/*
+ * A line of talk on stderr; not with --json, where stderr is for warnings only, unless it is
+ * the log of a service.
+ */
 void note(struct tierctl *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Set by SIGINT and SIGTERM after stop_on_signals(): a loop ends cleanly. */
