@@ -169,6 +169,11 @@ void help_man(FILE *to, const struct command *const *commands)
 	fputs(".SH EXIT STATUS\n", to);
 	for (unsigned int i = 0; tierctl_exit_codes[i]; i++)
 		fprintf(to, ".TP\n\\fB%u\\fR\n%s\n", i, tierctl_exit_codes[i]);
+	fputs(".PP\n", to);
+	roff(to,
+	     "1 is also the answer of doctor that found something, of replay where a fault was decided "
+	     "otherwise than expected, of info --verify over its budget, of a probation that failed "
+	     "(the old policy is back in force), and of output that was cut short.");
 	roff_overhead(to);
 	roff_readers(to, commands);
 	fputs(man_files, to);

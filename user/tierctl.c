@@ -13,7 +13,7 @@ volatile sig_atomic_t stopping;
 
 const char *const tierctl_exit_codes[] = {
 	[TIER_CLASS_OK] = "done",
-	[TIER_CLASS_FAILED] = "tried and failed; nothing has changed",
+	[TIER_CLASS_FAILED] = "failed and nothing has changed; or a check has found something",
 	[TIER_CLASS_USAGE] = "the command line asks for something impossible",
 	[TIER_CLASS_UNSUPPORTED] = "this kernel or machine cannot do it",
 	[TIER_CLASS_PERMISSION] = "not permitted: root is needed, or the kernel refused",
