@@ -56,6 +56,7 @@ static int emit_verified(struct tierctl *t, const char *policy, bool *over)
 		out_str(t->out, "name", costs[i].name);
 		out_u64(t->out, "verified_insns", costs[i].verified_insns);
 		out_u64(t->out, "budget_insns", TIER_VERIFIER_BUDGET);
+		out_bool(t->out, "over_budget", costs[i].verified_insns > TIER_VERIFIER_BUDGET);
 		out_u64(t->out, "xlated_bytes", costs[i].xlated_bytes);
 		out_u64(t->out, "jited_bytes", costs[i].jited_bytes);
 		out_end(t->out);
@@ -94,7 +95,10 @@ static int run(struct tierctl *t, const struct args *args)
 	code = args->opt[VERIFY].given ? emit_verified(t, args->words[0], &over) : 0;
 	if (!code)
 		code = show(t, views);
-	if (!code && over)
+	/* With --json the document has said it: there is but one. */
+	if (!code && over && t->json)
+		code = TIER_CLASS_FAILED;
+	else if (!code && over)
 		code = failure(t, TIER_CLASS_FAILED, "A smaller loop bound or a function that is not "
 			       "static (verified once) helps.",
 			       "verify %s: a program takes the verifier more than %u steps", info->name,
