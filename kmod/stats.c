@@ -17,8 +17,6 @@ static const char *const exit_kind_names[] = {
 	[TIER_EXIT_UNLOADED] = "unloaded",
 	[TIER_EXIT_BAD_VERDICTS] = "bad_verdicts",
 	[TIER_EXIT_INIT_FAILED] = "init_failed",
-	[TIER_EXIT_NO_SUCCESS] = "no_success",
-	[TIER_EXIT_PING_PONG] = "ping_pong",
 };
 
 static DEFINE_SPINLOCK(record_lock);

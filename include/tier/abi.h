@@ -145,8 +145,6 @@ enum tier_exit_kind {
 	TIER_EXIT_UNLOADED = 1,		/* detached by its owner */
 	TIER_EXIT_BAD_VERDICTS = 2,	/* too many unknown decisions in a row */
 	TIER_EXIT_INIT_FAILED = 3,	/* init() returned an error */
-	TIER_EXIT_NO_SUCCESS = 4,	/* promote verdicts that never moved a page */
-	TIER_EXIT_PING_PONG = 5,	/* pages promoted again right after demotion */
 };
 
 /* ---- values of the BPF maps that policies share ---- */
