@@ -89,7 +89,11 @@ start()
 	wait_for 10 "the daemon" grep -q '^serving requests\|^no policy' "$T_DIR/daemon" ||
 		bail "the daemon does not start: $(cat "$T_DIR/daemon")"
 }
-start
+
+# The rights that the unit leaves the daemon: going back from a policy takes no more.
+caps=-all$(sed -n 's/^CapabilityBoundingSet=//p' tierctl.service.in | tr 'A-Z' 'a-z' |
+	tr ' ' '\n' | sed 's/^cap_/,+/' | tr -d '\n')
+start ./setpriv --bounding-set "$caps" --inh-caps=-all
 
 # --- probation: its tierctl is killed, the daemon watches ---
 tierctl swap fixed --set hot_threshold_ms=0 --probation 300s >/dev/null 2>&1 &
@@ -124,7 +128,11 @@ runs "another that promotes nothing" tierctl swap fixed --set hot_threshold_ms=0
 wait_for 40 "its end" probation_is passed && ok "passes" || not_ok "passes"
 is "$(tierctl get rate_limit_mbps)" 78 "and stays"
 
-# --- the policy went without unload ---
+kill -TERM $daemon
+wait $daemon || not_ok "the daemon with few rights ended with status $?"
+
+# --- the policy went without unload: with all rights, the daemon loads it itself ---
+start
 # The daemon has looked at the parameters by then: it looks when the policy changes.
 sleep 2
 rm -r $PIN_DIR
@@ -148,8 +156,6 @@ kill -TERM $daemon
 wait $daemon || not_ok "the daemon ended with status $?"
 
 # --- a service with few rights leaves that to the start of the next ---
-caps=-all$(sed -n 's/^CapabilityBoundingSet=//p' tierctl.service.in | tr 'A-Z' 'a-z' |
-	tr ' ' '\n' | sed 's/^cap_/,+/' | tr -d '\n')
 start ./setpriv --bounding-set "$caps" --inh-caps=-all
 sleep 2
 rm -r $PIN_DIR

@@ -76,6 +76,8 @@ prefix_is()
 		"$(grep -n '@[A-Z]*@' "$root$prefix/lib/systemd/system/tierctl.service")"
 	check "the unit starts the installed tierctl" grep -q "^ExecStart=$prefix/sbin/tierctl " \
 		"$root$prefix/lib/systemd/system/tierctl.service"
+	check "systemd has nothing against the unit" unit_is_good "$tierctl" "$prefix" \
+		"$root$prefix/lib/systemd/system/tierctl.service"
 	check "a second install goes over the first" run_make install DESTDIR="$root" PREFIX="$prefix" \
 		KREL=$release
 	check "make uninstall" run_make uninstall DESTDIR="$root" PREFIX="$prefix" KREL=$release
@@ -84,6 +86,23 @@ prefix_is()
 		"$(find "$root" ! -type d ! -path "$root/etc/tierctl.conf")"
 	check "uninstall leaves no directory of ours" empty "$(find "$root" -type d \( -name tierctl -o -path '*/include/tier' \))"
 	rm -rf "$build/kmod/$release"
+}
+
+# unit_is_good TIERCTL PREFIX UNIT: systemd takes every line, and a wrong one would be seen. The
+# unit names the program where it will lie, which is not below DESTDIR.
+unit_is_good()
+{
+	local unit=$dest/verify/tierctl.service said
+	command -v systemd-analyze >/dev/null || { echo "no systemd-analyze: not judged"; return 0; }
+	mkdir -p "${unit%/*}"
+	sed "s|$2/sbin/tierctl|$1|" "$3" >"$unit"
+	said=$(systemd-analyze verify --man=no "$unit" 2>&1)
+	case $said in *'initialize manager'*) echo "systemd-analyze does not run here"; return 0 ;; esac
+	said=$(grep tierctl <<<"$said")
+	empty "$said" || return
+	sed 's/^LockPersonality=/LockPersonalty=/' "$unit" >"$unit.new" && mv "$unit.new" "$unit"
+	systemd-analyze verify --man=no "$unit" 2>&1 | grep -q 'LockPersonalty' ||
+		{ echo "a misspelt key is not seen"; false; }
 }
 
 # completes FILE "WORDS" WANTED: the completion of the last word offers it.
