@@ -355,10 +355,10 @@ static __always_inline int target_node(struct ftrace_regs *fregs)
 
 /*
  * Where the page-table lock is a spinlock, preemption is off and we are an RCU reader
- * as it is. Kernels that prove it want to see the lock all the same, as BPF's map
- * helpers ask for it.
+ * as it is. Kernels that keep account of locks want to see it all the same: BPF's map
+ * helpers warn there without rcu_read_lock_held(), which is true on all others.
  */
-#define READER_AS_IT_IS	(!IS_ENABLED(CONFIG_PREEMPT_RT) && !IS_ENABLED(CONFIG_PROVE_RCU))
+#define READER_AS_IT_IS	(!IS_ENABLED(CONFIG_PREEMPT_RT) && !IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC))
 
 /*
  * should_numa_migrate_memory(p, folio, src_nid, dst_cpu), page-table lock held. No stack
