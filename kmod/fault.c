@@ -61,8 +61,9 @@ static noinline notrace bool verdict_reject(void)
 
 /*
  * The last fault address on this CPU, left by mpol_misplaced()'s hook for the
- * decision that follows under the same page-table lock. On PREEMPT_RT that lock
- * lets other tasks in between: a slot counts only for its own task and folio.
+ * decision that follows under the same page-table lock. On PREEMPT_RT that lock lets
+ * the task move to another CPU in between, and its slot then outlives the fault whose
+ * vm_fault it points to: no slot counts there, and there is no address.
  */
 struct fault_address {
 	struct task_struct *task;
@@ -77,6 +78,8 @@ void notrace tier_hook_address(unsigned long ip, unsigned long parent_ip, struct
 {
 	struct fault_address *slot;
 
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return;
 	preempt_disable_notrace();
 	slot = this_cpu_ptr(&fault_address);
 	slot->task = current;
@@ -91,15 +94,17 @@ static struct vm_area_struct *fill_address(struct tier_fault *fault, struct foli
 	struct vm_area_struct *vma = NULL;
 	struct fault_address *slot;
 
-	preempt_disable_notrace();
-	slot = this_cpu_ptr(&fault_address);
-	if (slot->task == current && slot->folio == folio) {
-		vma = slot->vmf->vma;
-		fault->addr = slot->addr;
-		tier_near_begin(slot->vmf, fault->now_ms);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		preempt_disable_notrace();
+		slot = this_cpu_ptr(&fault_address);
+		if (slot->task == current && slot->folio == folio) {
+			vma = slot->vmf->vma;
+			fault->addr = slot->addr;
+			tier_near_begin(slot->vmf, fault->now_ms);
+		}
+		slot->task = NULL;
+		preempt_enable_notrace();
 	}
-	slot->task = NULL;
-	preempt_enable_notrace();
 
 	if (!vma) {
 		tier_event(NO_ADDRESS);
