@@ -72,14 +72,4 @@ static inline bool tier_folio_mapped_multiple(struct folio *folio)
 #define KF_TRUSTED_ARGS	0
 #endif
 
-/*
- * Kernels built to zero all stack variables would zero the fault record twice.
- * For variables whose every member is stored; GCC before 12 zeroes them still.
- */
-#if __has_attribute(__uninitialized__) || __has_attribute(uninitialized)
-#define tier_uninitialized	__attribute__((uninitialized))
-#else
-#define tier_uninitialized
-#endif
-
 #endif /* TIER_KMOD_COMPAT_H */
