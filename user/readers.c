@@ -22,7 +22,7 @@
 #define MAX_READERS	8
 #define MAX_GROUPS	256
 
-enum { KIND_OUT = 'o', KIND_ERR = 'e', KIND_EXIT = 'x' };
+enum { KIND_OUT = 'o', KIND_ERR = 'e', KIND_EXIT = 'x', KIND_STRANGER = 's' };
 
 struct readers {
 	pid_t pid;
@@ -106,15 +106,22 @@ static bool is_member(int fd, gid_t group)
 	return false;
 }
 
+/* Closed with something unread, a socket takes what was sent before with it. */
+static void drain(int fd)
+{
+	char rest[256];
+
+	shutdown(fd, SHUT_RD);
+	while (recv(fd, rest, sizeof(rest), MSG_DONTWAIT) > 0)
+		;
+}
+
 static void refuse(int fd, const char *message)
 {
-	char text[600], drain[256], code = TIER_CLASS_PERMISSION;
+	char text[600], code = TIER_CLASS_PERMISSION;
 	int len = snprintf(text, sizeof(text), "tierctl: %s\n", message);
 
-	/* Closed with something unread, a socket takes what was sent before with it. */
-	shutdown(fd, SHUT_RD);
-	while (recv(fd, drain, sizeof(drain), MSG_DONTWAIT) > 0)
-		;
+	drain(fd);
 	send_packet(fd, KIND_ERR, text, len < (int)sizeof(text) ? len : (int)sizeof(text) - 1);
 	send_packet(fd, KIND_EXIT, &code, 1);
 }
@@ -238,7 +245,8 @@ static void __attribute__((noreturn)) serve(int listen_fd, gid_t group)
 		if (fd < 0)
 			continue;
 		if (!is_member(fd, group)) {
-			refuse(fd, "not permitted: not a member of the daemon's read_group");
+			drain(fd);
+			send_packet(fd, KIND_STRANGER, "", 1);
 		} else if (running >= MAX_READERS) {
 			refuse(fd, "the daemon serves as many readers as it may; try again");
 		} else {
@@ -340,7 +348,10 @@ static int ask(int fd, int argc, char **argv)
 	return send(fd, request, len, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Print what comes. The exit code, or -EPIPE if the daemon hung up before it. */
+/*
+ * Print what comes. The exit code, -EPIPE if the daemon hung up before it, or -EACCES if
+ * it does not read for us.
+ */
 static int print_answer(int fd)
 {
 	char packet[PACKET_BYTES];
@@ -352,6 +363,8 @@ static int print_answer(int fd)
 			continue;
 		if (n < 2)
 			return -EPIPE;
+		if (packet[0] == KIND_STRANGER)
+			return -EACCES;
 		if (packet[0] == KIND_EXIT)
 			return packet[1];
 		if (fwrite(packet + 1, 1, n - 1, packet[0] == KIND_OUT ? stdout : stderr) !=
@@ -377,6 +390,9 @@ bool readers_ask(struct tierctl *t, int argc, char **argv, int *code)
 	if (!err || err == -EPIPE)
 		err = print_answer(fd);
 	close(fd);
+	/* Much can be told without the daemon; what cannot says so, and how to be let in. */
+	if (err == -EACCES)
+		return false;
 	if (err < 0)
 		*code = failure(t, TIER_CLASS_FAILED, "Is the daemon being stopped?",
 				"asking the daemon at %s: %s", at.sun_path, strerror(-err));

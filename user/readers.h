@@ -30,7 +30,7 @@ int readers_allowed(int argc, char **argv, struct opts_error *error);
 
 /*
  * Let the daemon run the command. True: it did, @code is the exit code; false: there
- * is no daemon that serves readers.
+ * is no daemon that serves readers, or we do not belong to its group.
  */
 bool readers_ask(struct tierctl *t, int argc, char **argv, int *code);
 
