@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,7 +23,8 @@
 #define MAX_READERS	8
 #define MAX_GROUPS	256
 
-enum { KIND_OUT = 'o', KIND_ERR = 'e', KIND_EXIT = 'x', KIND_STRANGER = 's' };
+/* A failure is the class of an error and its words: how to print them the reader knows. */
+enum { KIND_OUT = 'o', KIND_ERR = 'e', KIND_EXIT = 'x', KIND_FAILURE = 'f', KIND_STRANGER = 's' };
 
 struct readers {
 	pid_t pid;
@@ -116,14 +118,18 @@ static void drain(int fd)
 		;
 }
 
-static void refuse(int fd, const char *message)
+static void __attribute__((format(printf, 3, 4)))
+refuse(int fd, enum tier_class class, const char *fmt, ...)
 {
-	char text[600], code = TIER_CLASS_PERMISSION;
-	int len = snprintf(text, sizeof(text), "tierctl: %s\n", message);
+	char text[600];
+	va_list ap;
 
+	text[0] = class;
+	va_start(ap, fmt);
+	vsnprintf(text + 1, sizeof(text) - 1, fmt, ap);
+	va_end(ap);
 	drain(fd);
-	send_packet(fd, KIND_ERR, text, len < (int)sizeof(text) ? len : (int)sizeof(text) - 1);
-	send_packet(fd, KIND_EXIT, &code, 1);
+	send_packet(fd, KIND_FAILURE, text, strlen(text + 1) + 1);
 }
 
 /* One read's worth of the command's output on to the reader. False at its end. */
@@ -157,16 +163,17 @@ static void run_for(int fd, char **argv)
 {
 	int out[2], err[2], status = 0;
 	bool end[2] = { false, false };
-	char code = TIER_CLASS_FAILED;
+	char code;
 	pid_t pid;
 
 	if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
-		return refuse(fd, "the daemon cannot make a pipe");
+		return refuse(fd, TIER_CLASS_FAILED, "the daemon cannot make a pipe: %s",
+			      strerror(errno));
 	pid = spawn(argv, out[1], err[1]);
 	close(out[1]);
 	close(err[1]);
 	if (pid < 0)
-		return refuse(fd, "the daemon cannot start the command");
+		return refuse(fd, TIER_CLASS_FAILED, "the daemon cannot start the command");
 	while (!end[0] || !end[1]) {
 		struct pollfd polls[] = {
 			{ end[0] ? -1 : out[0], POLLIN, 0 }, { end[1] ? -1 : err[0], POLLIN, 0 },
@@ -185,8 +192,10 @@ static void run_for(int fd, char **argv)
 	}
 	close(out[0]);
 	close(err[0]);
-	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status))
-		code = WEXITSTATUS(status);
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return refuse(fd, TIER_CLASS_FAILED, "the command was ended by signal %d (%s)",
+			      WTERMSIG(status), strsignal(WTERMSIG(status)));
+	code = WEXITSTATUS(status);
 	send_packet(fd, KIND_EXIT, &code, 1);
 }
 
@@ -200,12 +209,18 @@ static void serve_one(int fd)
 	ssize_t len;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	len = recv(fd, request, REQUEST_BYTES, 0);
+	len = recv(fd, request, REQUEST_BYTES, MSG_TRUNC);
 	if (len <= 0)
 		return;
+	if (len > REQUEST_BYTES)
+		return refuse(fd, TIER_CLASS_USAGE, "the command line is too long for the daemon");
 	request[len] = '\0';
-	for (char *word = request; word < request + len && argc < MAX_WORDS; word += strlen(word) + 1)
+	for (char *word = request; word < request + len; word += strlen(word) + 1) {
+		if (argc == MAX_WORDS)
+			return refuse(fd, TIER_CLASS_USAGE, "more than %d words are too many for the "
+				      "daemon", MAX_WORDS);
 		argv[argc++] = word;
+	}
 	argv[argc] = NULL;
 	/* The parser sorts what it is given: hand it a copy of the list. */
 	if (argc) {
@@ -213,7 +228,7 @@ static void serve_one(int fd)
 
 		memcpy(copy, argv, sizeof(copy));
 		if (readers_allowed(argc, copy, &error))
-			return refuse(fd, error.message);
+			return refuse(fd, TIER_CLASS_PERMISSION, "%s", error.message);
 		run_for(fd, argv);
 	}
 }
@@ -248,7 +263,8 @@ static void __attribute__((noreturn)) serve(int listen_fd, gid_t group)
 			drain(fd);
 			send_packet(fd, KIND_STRANGER, "", 1);
 		} else if (running >= MAX_READERS) {
-			refuse(fd, "the daemon serves as many readers as it may; try again");
+			refuse(fd, TIER_CLASS_FAILED, "the daemon serves %d readers already; try again",
+			       MAX_READERS);
 		} else {
 			pid = fork();
 			if (!pid) {
@@ -352,19 +368,23 @@ static int ask(int fd, int argc, char **argv)
  * Print what comes. The exit code, -EPIPE if the daemon hung up before it, or -EACCES if
  * it does not read for us.
  */
-static int print_answer(int fd)
+static int print_answer(struct tierctl *t, int fd)
 {
-	char packet[PACKET_BYTES];
+	char packet[PACKET_BYTES + 1];
 	ssize_t n;
 
 	for (;;) {
-		n = recv(fd, packet, sizeof(packet), 0);
+		n = recv(fd, packet, PACKET_BYTES, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 2)
 			return -EPIPE;
 		if (packet[0] == KIND_STRANGER)
 			return -EACCES;
+		if (packet[0] == KIND_FAILURE) {
+			packet[n] = '\0';
+			return failure(t, packet[1], "", "%s", packet + 2);
+		}
 		if (packet[0] == KIND_EXIT)
 			return packet[1];
 		if (fwrite(packet + 1, 1, n - 1, packet[0] == KIND_OUT ? stdout : stderr) !=
@@ -388,7 +408,7 @@ bool readers_ask(struct tierctl *t, int argc, char **argv, int *code)
 	err = ask(fd, argc, argv);
 	/* Refused before it was read: the answer is there. */
 	if (!err || err == -EPIPE)
-		err = print_answer(fd);
+		err = print_answer(t, fd);
 	close(fd);
 	/* Much can be told without the daemon; what cannot says so, and how to be let in. */
 	if (err == -EACCES)

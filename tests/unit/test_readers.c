@@ -76,7 +76,7 @@ static void all_else_is_not(void **state)
 /* Runs @line as a client, its output in files. The exit code, -1: no daemon. */
 static int client(const char *line, char *out, char *err, size_t size)
 {
-	char copy[256], *argv[16], paths[2][64];
+	char copy[256], *argv[MAX_WORDS + 16], paths[2][64];
 	int argc = 0, code = -1;
 
 	snprintf(copy, sizeof(copy), "%s", line);
@@ -117,6 +117,39 @@ static void output_and_code_come_through(void **state)
 	assert_int_equal(client("tierctl unload", out, err, sizeof(out)), TIER_CLASS_PERMISSION);
 	assert_non_null(strstr(err, "unload is for root alone"));
 	assert_string_equal(out, "");
+}
+
+/* What is refused is said as any failure is: with --json as the object of the schema. */
+static void refusals_are_failures(void **state)
+{
+	char out[1024], err[1024], line[256] = "tierctl get";
+
+	t.json = true;
+	out__free(t.out);
+	t.out = out__new(stdout, OUT_JSON, false);
+	assert_int_equal(client("tierctl unload --json", out, err, sizeof(out)),
+			 TIER_CLASS_PERMISSION);
+	assert_string_equal(err, "");
+	assert_non_null(strstr(out, "\"error\""));
+	assert_non_null(strstr(out, "\"permission\""));
+	assert_non_null(strstr(out, "unload is for root alone"));
+	t.json = false;
+	out__free(t.out);
+	t.out = out__new(stdout, OUT_TEXT, false);
+
+	for (int i = 0; i < MAX_WORDS; i++)
+		strcat(line, " 0");
+	assert_int_equal(client(line, out, err, sizeof(out)), TIER_CLASS_USAGE);
+	assert_non_null(strstr(err, "too many"));
+	assert_string_equal(out, "");
+}
+
+static void a_killed_command_is_named(void **state)
+{
+	char out[1024], err[1024];
+
+	assert_int_equal(client("tierctl get SIGKILL", out, err, sizeof(out)), TIER_CLASS_FAILED);
+	assert_non_null(strstr(err, "signal 9"));
 }
 
 static void others_are_left_to_themselves(void **state)
@@ -184,10 +217,14 @@ int main(int argc, char **argv)
 		cmocka_unit_test(reading_is_allowed),
 		cmocka_unit_test(all_else_is_not),
 		cmocka_unit_test(output_and_code_come_through),
+		cmocka_unit_test(refusals_are_failures),
+		cmocka_unit_test(a_killed_command_is_named),
 		cmocka_unit_test(others_are_left_to_themselves),
 		cmocka_unit_test(none_without_daemon),
 	};
 
+	if (getenv(READER_ENV) && !strcmp(argv[argc - 1], "SIGKILL"))
+		raise(SIGKILL);
 	if (getenv(READER_ENV)) {
 		for (int i = 0; i < argc; i++)
 			fprintf(stderr, "%s%s", i ? " " : "", argv[i]);
