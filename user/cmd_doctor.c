@@ -234,6 +234,6 @@ const struct command cmd_doctor = {
 	"--fix mended do not count. With -v notes are shown, too.",
 	.examples = "  tierctl doctor\n  tierctl doctor --window 10s --json\n  tierctl doctor --fix\n",
 	.opts = opts,
-	.readers = "window full",
+	.readers = "window",
 	.run = run,
 };

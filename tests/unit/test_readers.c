@@ -56,7 +56,8 @@ static void all_else_is_not(void **state)
 		"tierctl", "tierctl nosuch", "tierctl st", "tierctl doctor --fix", "tierctl status extra",
 		"tierctl metrics --listen 9464", "tierctl metrics --textfile /tmp/x",
 		"tierctl metrics --text /tmp/x", "tierctl config --config /etc/shadow",
-		"tierctl info /etc/shadow.o", "tierctl stats --interval", "tierctl stats -- -i 1",
+		"tierctl info /etc/shadow.o", "tierctl doctor --full",
+		"tierctl stats --interval", "tierctl stats -- -i 1",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
