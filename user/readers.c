@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,6 +23,8 @@
 #define REQUEST_BYTES	4096
 #define MAX_READERS	8
 #define MAX_GROUPS	256
+#define READER_BYTES	(2UL << 30)	/* address space of what runs for a reader */
+#define PAUSE_S		60		/* a reader who takes no output for so long has gone */
 
 /* A failure is the class of an error and its words: how to print them the reader knows. */
 enum { KIND_OUT = 'o', KIND_ERR = 'e', KIND_EXIT = 'x', KIND_FAILURE = 'f', KIND_STRANGER = 's' };
@@ -133,12 +136,13 @@ refuse(int fd, enum tier_class class, const char *fmt, ...)
 }
 
 /* One read's worth of the command's output on to the reader. False at its end. */
-static bool pass_on(int from, int fd, char kind)
+static bool pass_on(int from, int fd, char kind, bool *gone)
 {
 	char data[PACKET_BYTES - 1];
 	ssize_t n = read(from, data, sizeof(data));
 
-	return n > 0 && !send_packet(fd, kind, data, n);
+	*gone = n > 0 && send_packet(fd, kind, data, n);
+	return n > 0 && !*gone;
 }
 
 static pid_t spawn(char **argv, int out, int err)
@@ -162,7 +166,7 @@ static pid_t spawn(char **argv, int out, int err)
 static void run_for(int fd, char **argv)
 {
 	int out[2], err[2], status = 0;
-	bool end[2] = { false, false };
+	bool end[2] = { false, false }, gone = false;
 	char code;
 	pid_t pid;
 
@@ -181,14 +185,14 @@ static void run_for(int fd, char **argv)
 		};
 
 		/* A reader that has gone ends a command that would go on for ever. */
-		if (poll(polls, 3, -1) < 0 || polls[2].revents) {
+		if (gone || poll(polls, 3, -1) < 0 || polls[2].revents) {
 			kill(pid, SIGTERM);
 			break;
 		}
 		if (polls[0].revents)
-			end[0] = !pass_on(out[0], fd, KIND_OUT);
-		if (polls[1].revents)
-			end[1] = !pass_on(err[0], fd, KIND_ERR);
+			end[0] = !pass_on(out[0], fd, KIND_OUT, &gone);
+		if (!gone && polls[1].revents)
+			end[1] = !pass_on(err[0], fd, KIND_ERR, &gone);
 	}
 	close(out[0]);
 	close(err[0]);
@@ -199,16 +203,28 @@ static void run_for(int fd, char **argv)
 	send_packet(fd, KIND_EXIT, &code, 1);
 }
 
+/* It runs as root, but is asked for by others: what it may cost has an end. */
+static void set_limits(void)
+{
+	const struct rlimit memory = { READER_BYTES, READER_BYTES }, none = { 0, 0 };
+
+	setpriority(PRIO_PROCESS, 0, 19);
+	setrlimit(RLIMIT_AS, &memory);
+	setrlimit(RLIMIT_CORE, &none);
+}
+
 /* In a process of its own: receive, check, run. */
 static void serve_one(int fd)
 {
-	const struct timeval patience = { .tv_sec = 5 };
+	const struct timeval patience = { .tv_sec = 5 }, pause = { .tv_sec = PAUSE_S };
 	char request[REQUEST_BYTES + 1], *argv[MAX_WORDS + 1];
 	struct opts_error error;
 	int argc = 0;
 	ssize_t len;
 
+	set_limits();
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &pause, sizeof(pause));
 	len = recv(fd, request, REQUEST_BYTES, MSG_TRUNC);
 	if (len <= 0)
 		return;
@@ -217,8 +233,8 @@ static void serve_one(int fd)
 	request[len] = '\0';
 	for (char *word = request; word < request + len; word += strlen(word) + 1) {
 		if (argc == MAX_WORDS)
-			return refuse(fd, TIER_CLASS_USAGE, "more than %d words are too many for the "
-				      "daemon", MAX_WORDS);
+			return refuse(fd, TIER_CLASS_USAGE,
+				      "more than %d words are too many for the daemon", MAX_WORDS);
 		argv[argc++] = word;
 	}
 	argv[argc] = NULL;
@@ -263,8 +279,8 @@ static void __attribute__((noreturn)) serve(int listen_fd, gid_t group)
 			drain(fd);
 			send_packet(fd, KIND_STRANGER, "", 1);
 		} else if (running >= MAX_READERS) {
-			refuse(fd, TIER_CLASS_FAILED, "the daemon serves %d readers already; try again",
-			       MAX_READERS);
+			refuse(fd, TIER_CLASS_FAILED,
+			       "the daemon serves %d readers already; try again", MAX_READERS);
 		} else {
 			pid = fork();
 			if (!pid) {

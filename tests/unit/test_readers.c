@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,6 +154,21 @@ static void a_killed_command_is_named(void **state)
 	assert_non_null(strstr(err, "signal 9"));
 }
 
+static bool within_limits(void)
+{
+	struct rlimit memory, core;
+
+	return getpriority(PRIO_PROCESS, 0) == 19 && !getrlimit(RLIMIT_AS, &memory) &&
+	       !getrlimit(RLIMIT_CORE, &core) && memory.rlim_cur != RLIM_INFINITY && !core.rlim_max;
+}
+
+static void commands_have_limits(void **state)
+{
+	char out[1024], err[1024];
+
+	assert_int_equal(client("tierctl get limits", out, err, sizeof(out)), 0);
+}
+
 static void others_are_left_to_themselves(void **state)
 {
 	int status;
@@ -220,12 +236,15 @@ int main(int argc, char **argv)
 		cmocka_unit_test(output_and_code_come_through),
 		cmocka_unit_test(refusals_are_failures),
 		cmocka_unit_test(a_killed_command_is_named),
+		cmocka_unit_test(commands_have_limits),
 		cmocka_unit_test(others_are_left_to_themselves),
 		cmocka_unit_test(none_without_daemon),
 	};
 
 	if (getenv(READER_ENV) && !strcmp(argv[argc - 1], "SIGKILL"))
 		raise(SIGKILL);
+	if (getenv(READER_ENV) && !strcmp(argv[argc - 1], "limits"))
+		return within_limits() ? 0 : 1;
 	if (getenv(READER_ENV)) {
 		for (int i = 0; i < argc; i++)
 			fprintf(stderr, "%s%s", i ? " " : "", argv[i]);
