@@ -24,6 +24,7 @@
 #define MAX_READERS	8
 #define MAX_GROUPS	256
 #define READER_BYTES	(2UL << 30)	/* address space of what runs for a reader */
+#define ACCEPT_AGAIN_US	100000
 #define PAUSE_S		60		/* a reader who takes no output for so long has gone */
 
 /* A failure is the class of an error and its words: how to print them the reader knows. */
@@ -268,13 +269,17 @@ static void __attribute__((noreturn)) serve(int listen_fd, gid_t group)
 	unsigned int running = 0;
 
 	for (;;) {
-		int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+		int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC), err = errno;
 		pid_t pid;
 
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			running--;
-		if (fd < 0)
+		if (fd < 0) {
+			/* Out of descriptors or memory, it would fail again at once. */
+			if (err != EINTR && err != ECONNABORTED)
+				usleep(ACCEPT_AGAIN_US);
 			continue;
+		}
 		if (!is_member(fd, group)) {
 			drain(fd);
 			send_packet(fd, KIND_STRANGER, "", 1);
@@ -288,6 +293,8 @@ static void __attribute__((noreturn)) serve(int listen_fd, gid_t group)
 				serve_one(fd);
 				_exit(0);
 			}
+			if (pid < 0)
+				refuse(fd, TIER_CLASS_FAILED, "the daemon cannot start the command");
 			running += pid > 0;
 		}
 		close(fd);
