@@ -139,7 +139,10 @@ def take(args):
         "classes": read_classes(folder), "series": read_series(folder),
     }
     case["why_not"] = judge(case)
-    Path(args.file).write_text(json.dumps(case), encoding="utf-8")
+    # Not half a case under its name when the disk is full or the bench interrupted.
+    half = Path(args.file + ".tmp")
+    half.write_text(json.dumps(case), encoding="utf-8")
+    half.rename(args.file)
     for reason in case["why_not"]:
         print(f"bench: NOT COMPARED: {reason}")
     return 0
