@@ -34,6 +34,8 @@ struct keeper {
 	bool failed;			/* said so already */
 	int seat;			/* on probation, else -1 */
 	struct probation trial;
+	__u64 trial_ns;			/* its end is not tried again before */
+	bool trial_failed;		/* said so already */
 };
 
 struct keeper *keeper__new(struct tierctl *t, bool reattach)
@@ -60,6 +62,8 @@ static void leave_trial(struct keeper *k)
 		return;
 	close(k->seat);
 	k->seat = -1;
+	k->trial_ns = 0;
+	k->trial_failed = false;
 	probation_free(&k->trial);
 }
 
@@ -144,6 +148,28 @@ static int load_again(struct keeper *k, const char *why)
 	return TIER_CLASS_OK;
 }
 
+/* True: it has ended. What could not be done is said once and tried again after a while. */
+static bool finish_trial(struct keeper *k)
+{
+	const struct saved *old = &k->trial.old;
+
+	if (k->trial.state != TRIAL_OVER && now_ns() < k->trial_ns)
+		return false;
+	k->trial_ns = now_ns() + RETRY_NS;
+	/* The way back that failed: look quietly whether it is open by now. */
+	if (k->trial_failed && k->trial.state == TRIAL_FAILED &&
+	    tier_swap(k->t->ctx, saved_source(old), old->params.set, old->params.nr, TIER_DRY_RUN,
+		      NULL))
+		return false;
+	if (!probation_finish(k->t, &k->trial))
+		return true;
+	if (!k->trial_failed)
+		note(k->t, "warning: the probation of policy %s cannot be ended; trying again every "
+		     "30 s", k->trial.policy);
+	k->trial_failed = true;
+	return false;
+}
+
 static void watch_trial(struct keeper *k)
 {
 	struct probation p;
@@ -164,9 +190,16 @@ static void watch_trial(struct keeper *k)
 	probation_check(&k->look, &k->trial);
 	if (k->trial.state == TRIAL_RUNNING)
 		return;
+	if (!finish_trial(k)) {
+		/* Until then things may change: another policy be put in force, for one. */
+		k->trial.state = TRIAL_RUNNING;
+		k->trial.ejected = false;
+		k->trial.why[0] = '\0';
+		return;
+	}
 	if (k->trial.state == TRIAL_PASSED)
 		note(k->t, "policy %s passed its probation", k->trial.policy);
-	if (!probation_finish(k->t, &k->trial) && k->trial.state == TRIAL_FAILED)
+	if (k->trial.state == TRIAL_FAILED)
 		note(k->t, "%s is back in force: %s failed its probation: %s", k->trial.old.policy,
 		     k->trial.policy, k->trial.why);
 	leave_trial(k);
