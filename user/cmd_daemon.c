@@ -84,6 +84,8 @@ static int load_policy(struct tierctl *t, const struct conf *conf)
 				       again ? saved.params.nr : nr,
 				       again && saved.no_observer ? TIER_NO_OBSERVER : 0, NULL))
 		code = failure_ctx(t);
+	if (again)
+		keeper_taken_over(t, &saved, code);
 	saved_free(&saved);
 	return code;
 }

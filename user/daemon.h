@@ -80,6 +80,11 @@ void keeper__free(struct keeper *keeper);
 int keeper__tick(struct keeper *keeper);
 /* The policy that an earlier daemon left to be loaded again. False: there is none. */
 bool keeper_take_over(struct tierctl *t, struct saved *saved);
+/*
+ * The exit code that came of it. What failed is left for the next start; what another
+ * try cannot change (a usage error, say) is not, lest no daemon starts any more.
+ */
+void keeper_taken_over(struct tierctl *t, const struct saved *saved, int code);
 
 /* ---- daemon_notify.c ---- */
 

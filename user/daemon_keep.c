@@ -109,15 +109,20 @@ static bool may_load(void)
 	return rights >> SYS_MODULE & 1 && !access("/proc/sys/kernel/numa_balancing", W_OK);
 }
 
-/* Whoever starts us anew has the rights: see `daemon --load-only` in the unit. */
-static int hand_over(struct keeper *k)
+static int write_memo(struct tierctl *t, const struct saved *saved)
 {
-	struct json_object *doc = saved_to_json(&k->last);
-	int err = tier_memo__write(k->t->ctx, TIER_MEMO_REATTACH,
+	struct json_object *doc = saved_to_json(saved);
+	int err = tier_memo__write(t->ctx, TIER_MEMO_REATTACH,
 				   json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PRETTY));
 
 	json_object_put(doc);
-	if (err)
+	return err;
+}
+
+/* Whoever starts us anew has the rights: see `daemon --load-only` in the unit. */
+static int hand_over(struct keeper *k)
+{
+	if (write_memo(k->t, &k->last))
 		return failure_ctx(k->t);
 	return failure(k->t, TIER_CLASS_FAILED, "The service manager restarts it, which loads the policy.",
 		       "policy %s is to be loaded again, and this daemon has not the rights",
@@ -232,7 +237,6 @@ int keeper__tick(struct keeper *k)
 	return TIER_CLASS_OK;
 }
 
-/* What an earlier daemon could not load itself. False: there is nothing. */
 bool keeper_take_over(struct tierctl *t, struct saved *saved)
 {
 	struct json_object *doc;
@@ -241,10 +245,20 @@ bool keeper_take_over(struct tierctl *t, struct saved *saved)
 
 	if (tier_memo__read(t->ctx, TIER_MEMO_REATTACH, &text))
 		return false;
-	tier_memo__remove(t->ctx, TIER_MEMO_REATTACH);
 	doc = json_tokener_parse(text);
 	free(text);
 	good = doc && !saved_from_json(t, saved, doc, "reattach");
 	json_object_put(doc);
+	if (!good)
+		tier_memo__remove(t->ctx, TIER_MEMO_REATTACH);
 	return good;
+}
+
+void keeper_taken_over(struct tierctl *t, const struct saved *saved, int code)
+{
+	if (code != TIER_CLASS_FAILED)
+		tier_memo__remove(t->ctx, TIER_MEMO_REATTACH);
+	/* A load that put away the remains of another took the memo with them. */
+	else if (write_memo(t, saved))
+		failure_ctx(t);
 }

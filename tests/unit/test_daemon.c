@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "libtier/internal.h"
 #include "daemon.h"
 
 static struct tierctl t;
@@ -257,6 +258,54 @@ static void manager_is_told(void **state)
 	unlink(at.sun_path);
 }
 
+static bool take_over(struct tierctl *d, int code)
+{
+	struct saved saved = { 0 };
+	bool is = keeper_take_over(d, &saved);
+
+	if (is) {
+		assert_string_equal(saved.policy, "fixed");
+		assert_int_equal(saved.params.nr, 1);
+		assert_string_equal(saved.params.set[0].value, "7");
+		keeper_taken_over(d, &saved, code);
+	}
+	saved_free(&saved);
+	return is;
+}
+
+static void what_failed_is_left_for_the_next_start(void **state)
+{
+	const char *memo = "{ \"policy\": \"fixed\", \"params\": { \"rate_limit_mbps\": \"7\" } }";
+	char dir[] = "/tmp/test_daemon.XXXXXX", path[128];
+	struct tierctl d = { 0 };
+
+	d.ctx = tier_ctx__new(NULL);
+	d.out = out__new(stdout, OUT_TEXT, false);
+	assert_non_null(d.ctx);
+	assert_non_null(d.out);
+	assert_non_null(mkdtemp(dir));
+	tier_copy(d.ctx->run_dir, sizeof(d.ctx->run_dir), dir);
+
+	assert_false(take_over(&d, TIER_CLASS_OK));
+	assert_int_equal(tier_memo__write(d.ctx, TIER_MEMO_REATTACH, memo), 0);
+	assert_true(take_over(&d, TIER_CLASS_FAILED));
+	/* killed before the load: still there as well */
+	assert_true(keeper_take_over(&d, &(struct saved){ 0 }));
+	assert_true(take_over(&d, TIER_CLASS_OK));
+	assert_false(take_over(&d, TIER_CLASS_OK));
+	assert_int_equal(tier_memo__write(d.ctx, TIER_MEMO_REATTACH, memo), 0);
+	assert_true(take_over(&d, TIER_CLASS_USAGE));
+	assert_false(take_over(&d, TIER_CLASS_OK));
+	assert_int_equal(tier_memo__write(d.ctx, TIER_MEMO_REATTACH, "{"), 0);
+	assert_false(take_over(&d, TIER_CLASS_OK));
+	snprintf(path, sizeof(path), "%s/reattach.json", dir);
+	assert_int_not_equal(access(path, F_OK), 0);
+
+	assert_int_equal(rmdir(dir), 0);
+	out__free(d.out);
+	tier_ctx__free(d.ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +315,7 @@ int main(void)
 		cmocka_unit_test(mover_counts_each_page_once),
 		cmocka_unit_test(mover_keeps_its_limit),
 		cmocka_unit_test(manager_is_told),
+		cmocka_unit_test(what_failed_is_left_for_the_next_start),
 	};
 	int failed;
 
