@@ -71,6 +71,16 @@ static int take_seat(struct tierctl *t, bool background)
 	return seat;
 }
 
+/* In force, but nobody could watch it: what was asked for is not to be had. */
+static void go_back(struct tierctl *t, const char *policy, const struct saved *old)
+{
+	if (tier_swap(t->ctx, saved_source(old), old->params.set, old->params.nr, 0, NULL))
+		fprintf(stderr, "tierctl: warning: %s is in force and nobody watches it; going back to "
+			"%s: %s\n", policy, old->policy, tier_ctx__error(t->ctx)->message);
+	else
+		note(t, "%s is back in force: %s could not be watched", old->policy, policy);
+}
+
 static int swap_on_probation(struct tierctl *t, const char *policy, const struct settings *s,
 			     __u64 window_ms, bool background)
 {
@@ -83,10 +93,13 @@ static int swap_on_probation(struct tierctl *t, const char *policy, const struct
 	code = probation_begin(t, window_ms < COMPARE_MS ? window_ms : COMPARE_MS, &p);
 	if (!code)
 		code = swap(t, policy, s, false);
-	if (!code)
+	if (!code) {
 		code = probation_start(t, window_ms, &p);
-	if (!code && !background)
-		code = watch(t, &p);
+		if (code)
+			go_back(t, policy, &p.old);
+		else if (!background)
+			code = watch(t, &p);
+	}
 	close(seat);
 	probation_free(&p);
 	return code;
