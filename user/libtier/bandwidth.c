@@ -6,7 +6,6 @@
  * and kept in the run directory, so that a share means the same at every use until the
  * next boot.
  */
-#include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -131,20 +130,16 @@ static void kept_path(struct tier_ctx *ctx, unsigned int nid, char *path, size_t
 static int keep(struct tier_ctx *ctx, unsigned int nid, __u64 mbps)
 {
 	char path[96], text[32];
-	int fd, err, len;
+	int err;
 
 	err = tier_run_dir(ctx);
 	if (err)
 		return err;
 	kept_path(ctx, nid, path, sizeof(path));
-	len = snprintf(text, sizeof(text), "%llu\n", mbps);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0 || write(fd, text, len) != len)
-		err = tier_fail(ctx, TIER_CLASS_FAILED, -errno, "Make room on the file system of /run.",
-				"write %s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return err;
+	snprintf(text, sizeof(text), "%llu\n", mbps);
+	err = tier_replace_text(path, text, 0644);
+	return err ? tier_fail(ctx, TIER_CLASS_FAILED, err, "Make room on the file system of /run.",
+			       "write %s: %s", path, strerror(-err)) : 0;
 }
 
 static bool number_in(const char *path, __u64 *value)

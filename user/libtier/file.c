@@ -83,20 +83,41 @@ int tier_line_value(const char *text, const char *name, __u64 *value)
 	return -ENOENT;
 }
 
+/* Less than all of it is no success either, and leaves errno as it was. */
+static int write_once(int fd, const char *text)
+{
+	ssize_t n = write(fd, text, strlen(text));
+
+	return n < 0 ? -errno : (size_t)n != strlen(text) ? -EIO : 0;
+}
+
+int tier_replace_text(const char *path, const char *text, unsigned int mode)
+{
+	char next[PATH_MAX];
+	int fd, err;
+
+	snprintf(next, sizeof(next), "%s.new", path);
+	fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -errno;
+	err = write_once(fd, text);
+	if (close(fd) && !err)
+		err = -errno;
+	if (!err && rename(next, path))
+		err = -errno;
+	if (err)
+		unlink(next);
+	return err;
+}
+
 int tier_write_text(const char *path, const char *text)
 {
-	size_t len = strlen(text);
-	ssize_t n;
-	int fd, err = 0;
+	int fd, err;
 
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	n = write(fd, text, len);
-	if (n < 0)
-		err = -errno;
-	else if ((size_t)n != len)
-		err = -EIO;
+	err = write_once(fd, text);
 	if (close(fd) && !err)
 		err = -errno;
 	return err;

@@ -84,6 +84,8 @@ int tier_read_long(const char *path, long *value);
 /* Parses "name value" lines: the value of @name into @value, else -ENOENT. */
 int tier_line_value(const char *text, const char *name, __u64 *value);
 int tier_write_text(const char *path, const char *text);
+/* By PATH.new and a rename: whoever reads sees the old text or the new one. */
+int tier_replace_text(const char *path, const char *text, unsigned int mode);
 int tier_parse_list(const char *text, __u64 *mask);	/* "0-1,3" */
 void tier_format_list(__u64 mask, char *buf, size_t size);
 int tier_parse_u64(const char *text, __u64 *value);

@@ -33,27 +33,20 @@ static void memo_path(struct tier_ctx *ctx, enum tier_memo memo, char *path, siz
 
 int tier_memo__write(struct tier_ctx *ctx, enum tier_memo memo, const char *text)
 {
-	char path[96], next[104];
-	size_t len = strlen(text);
-	int fd, err;
+	char path[96];
+	int err;
 
 	tier_clear_error(ctx);
-	if (len >= MEMO_BYTES)
+	if (strlen(text) >= MEMO_BYTES)
 		return tier_fail(ctx, TIER_CLASS_FAILED, -E2BIG, NULL, "write %s: too long",
 				 memo_names[memo]);
 	err = tier_run_dir(ctx);
 	if (err)
 		return err;
 	memo_path(ctx, memo, path, sizeof(path));
-	snprintf(next, sizeof(next), "%s.new", path);
-	fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || write(fd, text, len) != (ssize_t)len || rename(next, path))
-		err = errno ? -errno : -EIO;
-	if (fd >= 0)
-		close(fd);
+	err = tier_replace_text(path, text, 0600);
 	if (!err)
 		return 0;
-	unlink(next);
 	return tier_fail(ctx, TIER_CLASS_FAILED, err, "Make room on the file system of /run.",
 			 "write %s: %s", path, strerror(-err));
 }
