@@ -62,6 +62,9 @@ is "$(tierctl get rate_limit_mbps)" "$small" "refused values change nothing"
 
 # Without the firmware's word: measured, kept, and not measured again.
 mkdir "$T_DIR/nothing" && mount --bind "$T_DIR/nothing" "$HMAT" || bail "cannot hide $HMAT"
+fails 1 'has not been measured' "a dry run measures nothing" \
+	tierctl swap fixed --set rate_limit_mbps=10% --dry-run
+[ -e "$KEPT" ] && not_ok "and keeps nothing" || ok "and keeps nothing"
 runs "without it the bandwidth is measured" tierctl set rate_limit_mbps=10%
 measured=$(cat "$KEPT" 2>/dev/null || echo 0)
 holds "a bandwidth was measured, in MB/s" "$measured" -gt 0

@@ -300,6 +300,7 @@ static int do_load(struct tier_ctx *ctx, void *arg, struct tier_changes *changes
 	__u32 needs;
 	int err;
 
+	ctx->trying = args->flags & TIER_DRY_RUN;
 	err = tier_env__probe(ctx, &env) ?: tier_env__require(ctx, &env);
 	if (err)
 		return err;

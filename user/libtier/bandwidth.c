@@ -163,6 +163,16 @@ enum tier_bandwidth_source tier_node__read_mbps(struct tier_ctx *ctx, unsigned i
 	return TIER_BANDWIDTH_UNKNOWN;
 }
 
+/* To measure takes memory and leaves a file: not where nothing is to change. */
+static int not_known(struct tier_ctx *ctx, unsigned int nid)
+{
+	return tier_fail(ctx, TIER_CLASS_FAILED, -ENODATA,
+			 "Give the limit in MiB/s, or leave out --dry-run: load, swap and set measure "
+			 "it once.",
+			 "take a share of the slow tier's bandwidth: that of node %u has not been "
+			 "measured, and the firmware does not tell", nid);
+}
+
 int tier_slow_tier_mbps(struct tier_ctx *ctx, __u64 *mbps)
 {
 	struct tier_env env;
@@ -183,6 +193,8 @@ int tier_slow_tier_mbps(struct tier_ctx *ctx, __u64 *mbps)
 		if (!(slow >> nid & 1))
 			continue;
 		if (tier_node__read_mbps(ctx, nid, &node) == TIER_BANDWIDTH_UNKNOWN) {
+			if (ctx->trying)
+				return not_known(ctx, nid);
 			err = measure(nid, &node);
 			if (err)
 				return tier_fail(ctx, TIER_CLASS_FAILED, err,

@@ -46,6 +46,7 @@ struct tier_ctx {
 	unsigned int nr_dirs;
 	int lock_fd;
 	bool undone;			/* tier_recover() took something away */
+	bool trying;			/* dry run or replay: nothing may be measured and kept */
 	struct btf *vmlinux_btf;	/* read once, costly */
 };
 
@@ -159,7 +160,10 @@ int tier_btf_member(const struct btf *btf, const char *type, const char *member,
 
 /* ---- bandwidth.c ---- */
 
-/* Sum of the slow-tier nodes' read bandwidths in MB/s; measures what is not known. */
+/*
+ * Sum of the slow-tier nodes' read bandwidths in MB/s; measures what is not known, but
+ * for ctx->trying.
+ */
 int tier_slow_tier_mbps(struct tier_ctx *ctx, __u64 *mbps);
 int tier_parse_share(const char *text, unsigned int *hundredths);
 __u64 tier_share_mibps(__u64 mbps, unsigned int hundredths);

@@ -96,7 +96,9 @@ int tier_replay(struct tier_ctx *ctx, const char *policy, const struct tier_sett
 	err = tier_object_open(ctx, policy, &object);
 	if (err)
 		return err;
+	ctx->trying = true;
 	err = tier_object_prepare(ctx, &object, &env, settings, nr_settings, false);
+	ctx->trying = false;
 	if (!err)
 		err = tier_set_rodata(object.obj, "tier_stamp_wrap_ms", stamp_wrap_ms);
 	if (!err)

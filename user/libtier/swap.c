@@ -69,6 +69,7 @@ static int do_swap(struct tier_ctx *ctx, void *arg, struct tier_changes *changes
 	struct tier_env env;
 	int err, old_map = -1;
 
+	ctx->trying = args->flags & TIER_DRY_RUN;
 	err = tier_env__probe(ctx, &env) ?: tier_env__require(ctx, &env);
 	if (err)
 		return err;
