@@ -199,8 +199,10 @@ void tier_tenures_swap(struct tier_ctx *ctx, __u32 from_id, __u32 to_id, const c
 		err = tier_tenures_note(ctx, from_id, to_id, to_policy, stats);
 	tier_stats__free(stats);
 	if (err) {
-		/* Better no account than a wrong one. */
-		tier_log(ctx, TIER_LOG_WARN, "counters by policy begin anew: %s", strerror(-err));
+		/* Their sum must hold: without an account there is one policy, the one in force. */
+		tier_log(ctx, TIER_LOG_WARN, "counters by policy: what earlier policies decided counts "
+			 "as decided by the one in force until the next load or reset: %s",
+			 strerror(-err));
 		tier_tenures_remove(ctx);
 	}
 	tier_error_restore(ctx, &copy);
