@@ -15,6 +15,8 @@
 
 #include "internal.h"
 
+#define CAP_KNOB "/sys/module/" TIER_MODULE "/parameters/promote_cap_pages_per_s"
+
 bool tier_recover_needed(struct tier_ctx *ctx)
 {
 	struct tier_journal journal;
@@ -123,18 +125,66 @@ static void unmount_bpffs(struct tier_ctx *ctx, struct tier_changes *changes)
 	tier_change_add(changes, TIER_BPFFS, "bpf", "unmounted");
 }
 
+static struct tier_knob *find_knob(struct tier_journal *journal, const char *path)
+{
+	for (unsigned int i = 0; journal && i < journal->nr_knobs; i++)
+		if (!strcmp(journal->knobs[i].path, path))
+			return &journal->knobs[i];
+	return NULL;
+}
+
+/*
+ * In tiering mode the kernel keeps a time in a slow page where it otherwise keeps the
+ * last CPU, and clears it when the page is promoted, if the mode is still on when the
+ * page is copied. One on its way while the mode is switched off takes its time along;
+ * task_numa_fault() of 6.12 then takes that for a CPU and reads far outside of its
+ * tables. So promotions are held back first, by the module's cap (its least is one page
+ * a second; a policy that leaves decisions to the kernel is not held back), and the mode
+ * goes before the policy does. In the journal, as this may be killed as well.
+ */
+static void note_cap(struct tier_journal *journal)
+{
+	char cap[sizeof(journal->knobs[0].saved)];
+
+	if (journal && find_knob(journal, TIER_NUMA_BALANCING) && !find_knob(journal, CAP_KNOB) &&
+	    tier_read_text(CAP_KNOB, cap, sizeof(cap)) > 0)
+		tier_journal_knob(journal, CAP_KNOB, cap, "1");
+}
+
+/* Returns true if the mode is as it was before load. Else tier_knobs_restore() sees to it. */
+static bool leave_tiering(struct tier_journal *journal)
+{
+	const struct timespec under_way = { .tv_nsec = 100 * 1000 * 1000 };
+	struct tier_knob *mode = find_knob(journal, TIER_NUMA_BALANCING);
+	struct tier_knob *cap = find_knob(journal, CAP_KNOB);
+	char now[sizeof(mode->set)];
+	bool done;
+
+	if (!mode || !cap || tier_read_text(mode->path, now, sizeof(now)) < 0 ||
+	    strcmp(now, mode->set))
+		return false;
+	if (tier_write_text(cap->path, cap->set) < 0)
+		return false;
+	nanosleep(&under_way, NULL);
+	done = tier_write_text(mode->path, mode->saved) >= 0;
+	tier_write_text(cap->path, cap->saved);
+	return done;
+}
+
 int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 		  struct tier_changes *changes)
 {
 	char policy[TIER_NAME_LEN] = "", module_policy[TIER_NAME_LEN];
 	struct tier_progs progs = {}, *observer = journal ? &journal->observer : &progs;
+	bool ours, mode_restored;
+	struct tier_knob *mode;
 	int err, module_err = 0;
-	bool ours;
 
 	/* On disk before the pins go: the next one could not find them any more. */
 	tier_observer_note(ctx, observer);
 	if (journal) {
 		journal->phase = TIER_PHASE_UNLOADING;
+		note_cap(journal);
 		err = tier_journal_write(ctx, journal);
 		if (err)
 			return err;
@@ -142,6 +192,7 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 	if (tier_module_text("policy", module_policy, sizeof(module_policy)) > 0)
 		tier_copy(policy, sizeof(policy), module_policy);
 
+	mode_restored = leave_tiering(journal);
 	/* With neither link nor journal a policy in force is somebody else's. */
 	ours = detach_link(ctx) || journal;
 	err = tier_pin_remove(ctx, "link");
@@ -162,6 +213,12 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 	if (!journal)
 		return 0;
 
+	mode = find_knob(journal, TIER_NUMA_BALANCING);
+	if (mode_restored) {
+		tier_log(ctx, TIER_LOG_INFO, "write %s to %s (was %s)", mode->saved, mode->path,
+			 mode->set);
+		tier_change_add(changes, mode->path, mode->set, mode->saved);
+	}
 	tier_knobs_restore(ctx, journal, changes);
 	if (journal->module_inserted && tier_module_loaded()) {
 		tier_exit_keep(ctx);
