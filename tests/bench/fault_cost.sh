@@ -13,8 +13,8 @@
 #
 # FAULT_COST_MAX: a refused fault under `fixed` may cost so many instructions more than
 # the kernel's own; above it the exit status is 1 (default 130).
-# FAULT_COST_MAX_RANK: the same for `rank` (default 260: it misses the 130 that it is
-# meant to reach, see docs/performance.md).
+# FAULT_COST_MAX_RANK: the same for `rank` (default 260: a refusal that looks the page up
+# costs more than 130, and these may be the median, see docs/performance.md).
 # FAULT_COST_POLICIES: what is measured: any policies, NAME:bare for without the observer
 # (default: kernel fixed fixed:bare rank).
 # FAULT_COST_PROMOTED: of these the promoted faults (default: mode2 fixed mru; mode2 stands
