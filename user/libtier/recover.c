@@ -15,7 +15,13 @@
 
 #include "internal.h"
 
-#define CAP_KNOB "/sys/module/" TIER_MODULE "/parameters/promote_cap_pages_per_s"
+/* What holds promotions back: those of a policy in force, and the kernel's own. */
+static const struct {
+	const char *path, *least;
+} holds[] = {
+	{ "/sys/module/" TIER_MODULE "/parameters/promote_cap_pages_per_s", "1" },
+	{ "/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps", "0" },
+};
 
 bool tier_recover_needed(struct tier_ctx *ctx)
 {
@@ -138,36 +144,40 @@ static struct tier_knob *find_knob(struct tier_journal *journal, const char *pat
  * last CPU, and clears it when the page is promoted, if the mode is still on when the
  * page is copied. One on its way while the mode is switched off takes its time along;
  * task_numa_fault() of 6.12 then takes that for a CPU and reads far outside of its
- * tables. So promotions are held back first, by the module's cap (its least is one page
- * a second; a policy that leaves decisions to the kernel is not held back), and the mode
- * goes before the policy does. In the journal, as this may be killed as well.
+ * tables. So promotions are held back first (the module's least is one page a second;
+ * the kernel goes on where more than a GiB is free), and the mode goes before the
+ * policy does. What holds them is in the journal, as this may be killed as well.
  */
-static void note_cap(struct tier_journal *journal)
+static void note_holds(struct tier_journal *journal)
 {
-	char cap[sizeof(journal->knobs[0].saved)];
+	char now[sizeof(journal->knobs[0].saved)];
 
-	if (journal && find_knob(journal, TIER_NUMA_BALANCING) && !find_knob(journal, CAP_KNOB) &&
-	    tier_read_text(CAP_KNOB, cap, sizeof(cap)) > 0)
-		tier_journal_knob(journal, CAP_KNOB, cap, "1");
+	if (!find_knob(journal, TIER_NUMA_BALANCING))
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(holds); i++)
+		if (!find_knob(journal, holds[i].path) &&
+		    tier_read_text(holds[i].path, now, sizeof(now)) > 0)
+			tier_journal_knob(journal, holds[i].path, now, holds[i].least);
 }
 
 /* Returns true if the mode is as it was before load. Else tier_knobs_restore() sees to it. */
 static bool leave_tiering(struct tier_journal *journal)
 {
 	const struct timespec under_way = { .tv_nsec = 100 * 1000 * 1000 };
-	struct tier_knob *mode = find_knob(journal, TIER_NUMA_BALANCING);
-	struct tier_knob *cap = find_knob(journal, CAP_KNOB);
+	struct tier_knob *mode = find_knob(journal, TIER_NUMA_BALANCING), *hold;
 	char now[sizeof(mode->set)];
 	bool done;
 
-	if (!mode || !cap || tier_read_text(mode->path, now, sizeof(now)) < 0 ||
-	    strcmp(now, mode->set))
+	if (!mode || tier_read_text(mode->path, now, sizeof(now)) < 0 || strcmp(now, mode->set))
 		return false;
-	if (tier_write_text(cap->path, cap->set) < 0)
-		return false;
+	for (unsigned int i = 0; i < ARRAY_SIZE(holds); i++)
+		if ((hold = find_knob(journal, holds[i].path)))
+			tier_write_text(hold->path, hold->set);
 	nanosleep(&under_way, NULL);
 	done = tier_write_text(mode->path, mode->saved) >= 0;
-	tier_write_text(cap->path, cap->saved);
+	for (unsigned int i = 0; i < ARRAY_SIZE(holds); i++)
+		if ((hold = find_knob(journal, holds[i].path)))
+			tier_write_text(hold->path, hold->saved);
 	return done;
 }
 
@@ -184,7 +194,7 @@ int tier_teardown(struct tier_ctx *ctx, struct tier_journal *journal,
 	tier_observer_note(ctx, observer);
 	if (journal) {
 		journal->phase = TIER_PHASE_UNLOADING;
-		note_cap(journal);
+		note_holds(journal);
 		err = tier_journal_write(ctx, journal);
 		if (err)
 			return err;
