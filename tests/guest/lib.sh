@@ -164,7 +164,7 @@ counter()
 # FILE.vm, FILE.module hold "name value" lines, FILE.json what `tierctl stats` says.
 reading()
 {
-	local tries=40
+	local tries=200
 	while :; do
 		fold
 		cat /proc/vmstat >"$1.vm"

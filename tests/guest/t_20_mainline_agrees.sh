@@ -6,6 +6,7 @@
 # Three phases: a fast node with much free memory, one with less under a tight limit, and
 # one without limit. Where they differ, agree.h says why.
 # lab: --fast-mb 1800 --slow-mb 640 --timeout 600
+# paced
 . ./lib.sh
 . ./lib3.sh
 

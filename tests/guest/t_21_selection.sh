@@ -9,6 +9,7 @@
 # limit admits. So it promotes about as much as the limit does, but it refuses fewer
 # pages that passed, and those that go up are the hotter ones.
 # lab: --fast-mb 160 --slow-mb 512 --timeout 500
+# paced
 . ./lib.sh
 . ./lib3.sh
 

@@ -5,6 +5,7 @@
 # Two fast nodes and a slow one. The server's memory is demoted by a memory eater, the
 # eater killed, all keys read back by clients on both nodes.
 # lab: --nodes 2fast1slow --fast-mb 192 --slow-mb 512 --timeout 500
+# paced
 . ./lib.sh
 . ./lib3.sh
 

@@ -4,6 +4,7 @@
 #
 # Hot pages are touched every 76 ms, the others every 5 s; huge pages the same, each as one.
 # lab: --fast-mb 384 --slow-mb 512 --timeout 500
+# paced
 . ./lib.sh
 . ./lib3.sh
 

@@ -5,6 +5,7 @@
 # With a threshold that takes every fault for hot, so that only the number of touches
 # decides. `fixed` promotes all of the same sweep.
 # lab: --fast-mb 320 --slow-mb 640 --timeout 400
+# paced
 . ./lib.sh
 . ./lib3.sh
 

@@ -5,6 +5,7 @@
 # mainline moves them: its threshold climbs to twice its reference, for the default limit
 # is never reached.
 # lab: --fast-mb 160 --slow-mb 512 --timeout 500
+# paced
 . ./lib.sh
 . ./lib3.sh
 

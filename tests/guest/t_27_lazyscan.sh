@@ -7,6 +7,7 @@
 # own filter may let only every second pass reach a VMA, hence twice as many. How long a
 # pass takes depends on the machine, so passes are counted, not seconds.
 # lab: --fast-mb 256 --slow-mb 384 --timeout 500
+# paced
 . ./lib.sh
 . ./lib3.sh
 

@@ -5,6 +5,7 @@
 # One thread on each fast node, each with its own memory: what goes up to a node is a
 # multiple of its limit, for each window admits exactly that many.
 # lab: --nodes 2fast1slow --fast-mb 384 --slow-mb 640 --timeout 400 --one-thread
+# paced
 . ./lib.sh
 . ./lib3.sh
 

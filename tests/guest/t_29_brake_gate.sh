@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The thrash brake slows promotion that only pushes hot pages down; the success gate stops asking while promotions fail, and opens again.
 # lab: --fast-mb 160 --slow-mb 512 --timeout 500
+# paced
 . ./lib.sh
 . ./lib3.sh
 

@@ -6,6 +6,7 @@
 # the pages after each hot page are moved, up to the first that does not qualify and
 # never beyond the mapping; what was requested adds up to what became of it.
 # lab: --fast-mb 384 --slow-mb 768
+# paced
 . ./lib.sh
 
 WINDOWS=509	# prime

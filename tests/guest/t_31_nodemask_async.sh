@@ -8,6 +8,7 @@
 # One round of faults: on node 1 the pages would go on to take such faults, and those
 # are faults on a fast node that nobody has to count.
 # lab: --nodes 2fast1slow --fast-mb 256 --slow-mb 512
+# paced
 . ./lib.sh
 
 PAGES=1021	# prime

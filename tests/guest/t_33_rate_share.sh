@@ -5,6 +5,7 @@
 # load, swap and set take it; what comes out is the limit in MiB/s that get shows and the
 # policy enforces.
 # lab: --fast-mb 384 --slow-mb 768 --timeout 400
+# paced
 . ./lib.sh
 . ./lib3.sh
 

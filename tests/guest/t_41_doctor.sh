@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # doctor finds each fault made on purpose, and nothing on a healthy machine.
 # lab: --fast-mb 256 --slow-mb 768 --timeout 600
+# paced
 . ./lib.sh
 
 # found STATUS ID WHAT [OPTION]...: doctor exits so and has exactly this finding among its.

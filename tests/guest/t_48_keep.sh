@@ -3,6 +3,7 @@
 # The default policy, counters by policy, scan cost, and the daemon that keeps what was put
 # in force.
 # lab: --fast-mb 256 --slow-mb 768 --timeout 500 --one-thread
+# paced
 . ./lib.sh
 
 CONF=/etc/tierctl.conf
