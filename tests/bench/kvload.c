@@ -18,6 +18,7 @@
  *
  * Exit: 0 the run ended, 1 it failed, 2 wrong usage, 3 no slow memory here.
  */
+#include "clock.h"
 #include "parse.h"
 #include "tierload.h"
 
@@ -56,21 +57,6 @@ struct page {
 	uint64_t address;
 	double weight;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * TL_NS_PER_S + t.tv_nsec;
-}
-
-static void sleep_until(uint64_t at_ns)
-{
-	struct timespec t = { .tv_sec = at_ns / TL_NS_PER_S, .tv_nsec = at_ns % TL_NS_PER_S };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-}
 
 static int failed(const char *what)
 {

@@ -22,6 +22,16 @@
 #define GIB		(1ULL << 30)
 #define VM_FLAGS	0x23		/* readable, writable, private */
 
+unsigned int rb_number(struct argp_state *state, const char *arg, unsigned int min,
+		       unsigned int max)
+{
+	__u64 value;
+
+	if (tier_parse_u64(arg, &value) || value < min || value > max)
+		argp_error(state, "%s is not a number from %u to %u", arg, min, max);
+	return value;
+}
+
 static float wait_of[DRAWS];		/* exponentially distributed, mean 1 */
 
 static uint64_t draw(struct rb_stream *s)

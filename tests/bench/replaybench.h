@@ -7,6 +7,7 @@
 #ifndef REPLAYBENCH_H
 #define REPLAYBENCH_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,10 @@ struct rb_stream {
 	uint32_t *order;		/* of promotion: the oldest come down again */
 	uint32_t oldest, nr_up;
 };
+
+/* A number on the command line. Ends the program with a message if it is none in range. */
+unsigned int rb_number(struct argp_state *state, const char *arg, unsigned int min,
+		       unsigned int max);
 
 struct rb_policy {
 	struct tier_object object;

@@ -79,16 +79,6 @@ static const struct argp_option argp_options[] = {
 	{}
 };
 
-static unsigned int number(struct argp_state *state, const char *arg, unsigned int min,
-			   unsigned int max)
-{
-	__u64 value;
-
-	if (tier_parse_u64(arg, &value) || value < min || value > max)
-		argp_error(state, "%s is not a number from %u to %u", arg, min, max);
-	return value;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
@@ -96,10 +86,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options.json = arg;
 		return 0;
 	case 'r':
-		options.repeats = number(state, arg, 3, MAX_REPEATS);
+		options.repeats = rb_number(state, arg, 3, MAX_REPEATS);
 		return 0;
 	case 'n':
-		options.calls = number(state, arg, 1, 100000);
+		options.calls = rb_number(state, arg, 1, 100000);
 		return 0;
 	case 'c':
 		options.check = true;

@@ -48,6 +48,7 @@
  *                         one: --fault-ns 0 --migrate-ns 0 leaves them out, as
  *                         modelled_memory_ns does
  */
+#include "clock.h"
 #include "tierload.h"
 
 #include <errno.h>
@@ -69,21 +70,6 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	interrupted = 1;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * TL_NS_PER_S + t.tv_nsec;
-}
-
-static void sleep_until(uint64_t at_ns)
-{
-	struct timespec t = { .tv_sec = at_ns / TL_NS_PER_S, .tv_nsec = at_ns % TL_NS_PER_S };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
 /* Memory of our own that must not show up in what is measured. */

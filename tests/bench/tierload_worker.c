@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "clock.h"
 #include "tierload.h"
 
 #include <errno.h>
@@ -33,14 +34,6 @@ struct thread {
 	uint64_t sink;
 	pthread_t id;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * TL_NS_PER_S + t.tv_nsec;
-}
 
 static bool stopped(const struct thread *th)
 {
