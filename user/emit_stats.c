@@ -157,6 +157,17 @@ static void verdicts(struct out *out, const struct totals *t)
 	out_u64(out, "kernel_faults", t->verdict[TIER_VERDICT_KERNEL]);
 }
 
+/* What a node and a policy are told by alike. */
+static void faults_and_moves(struct out *out, const struct tier_stats *s, const struct totals *t)
+{
+	out_u64(out, "seen_faults", t->faults_counted);
+	verdicts(out, t);
+	decisions(out, "faults", t->faults);
+	decisions(out, "pages", t->pages);
+	for (unsigned int m = 0; s->observer && m < TIER_NR_MV; m++)
+		out_u64(out, move_names[m], t->moves[m]);
+}
+
 /* All of a node's faults, as the target or as the source of the promotion. */
 static void side(struct out *out, const struct tier_stats *s, unsigned int nid, bool target)
 {
@@ -164,12 +175,7 @@ static void side(struct out *out, const struct tier_stats *s, unsigned int nid, 
 
 	stats_node_totals(s, nid, target, &t);
 	out_begin_object(out, target ? "as_target" : "as_source");
-	out_u64(out, "seen_faults", t.faults_counted);
-	verdicts(out, &t);
-	decisions(out, "faults", t.faults);
-	decisions(out, "pages", t.pages);
-	for (unsigned int m = 0; s->observer && m < TIER_NR_MV; m++)
-		out_u64(out, move_names[m], t.moves[m]);
+	faults_and_moves(out, s, &t);
 	out_end(out);
 }
 
@@ -229,12 +235,7 @@ static void tenures(struct out *out, const struct tier_stats *s)
 		out_bool(out, "in_force", tenure->in_force && !s->ejected);
 		out_u64(out, "times", tenure->times);
 		out_u64(out, "time_ns", tenure->time_ns);
-		out_u64(out, "seen_faults", t.faults_counted);
-		verdicts(out, &t);
-		decisions(out, "faults", t.faults);
-		decisions(out, "pages", t.pages);
-		for (unsigned int m = 0; s->observer && m < TIER_NR_MV; m++)
-			out_u64(out, move_names[m], t.moves[m]);
+		faults_and_moves(out, s, &t);
 		out_end(out);
 	}
 	out_end(out);
