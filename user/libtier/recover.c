@@ -160,24 +160,30 @@ static void note_holds(struct tier_journal *journal)
 			tier_journal_knob(journal, holds[i].path, now, holds[i].least);
 }
 
+static void write_holds(struct tier_journal *journal, bool hold)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(holds); i++) {
+		const struct tier_knob *knob = find_knob(journal, holds[i].path);
+
+		if (knob)
+			tier_write_text(knob->path, hold ? knob->set : knob->saved);
+	}
+}
+
 /* Returns true if the mode is as it was before load. Else tier_knobs_restore() sees to it. */
 static bool leave_tiering(struct tier_journal *journal)
 {
 	const struct timespec under_way = { .tv_nsec = 100 * 1000 * 1000 };
-	struct tier_knob *mode = find_knob(journal, TIER_NUMA_BALANCING), *hold;
+	struct tier_knob *mode = find_knob(journal, TIER_NUMA_BALANCING);
 	char now[sizeof(mode->set)];
 	bool done;
 
 	if (!mode || tier_read_text(mode->path, now, sizeof(now)) < 0 || strcmp(now, mode->set))
 		return false;
-	for (unsigned int i = 0; i < ARRAY_SIZE(holds); i++)
-		if ((hold = find_knob(journal, holds[i].path)))
-			tier_write_text(hold->path, hold->set);
+	write_holds(journal, true);
 	nanosleep(&under_way, NULL);
 	done = tier_write_text(mode->path, mode->saved) >= 0;
-	for (unsigned int i = 0; i < ARRAY_SIZE(holds); i++)
-		if ((hold = find_knob(journal, holds[i].path)))
-			tier_write_text(hold->path, hold->saved);
+	write_holds(journal, false);
 	return done;
 }
 
