@@ -76,11 +76,20 @@ start_loaded()
 	bail "load fails before it is killed"
 }
 
-# calls_of COMMAND...: how many bpf(2) calls the worker makes.
+# calls_of COMMAND...: how many bpf(2) calls the worker makes. At its end unload asks for
+# programs until the kernel has freed them, now more often, now less: of those the first.
 calls_of()
 {
 	strace -f -qq -e trace=bpf -e signal=none -o "$T_DIR/trace" tierctl "$@" >/dev/null 2>&1
-	awk '/ bpf\(/ && ++n[$1] > most { most = n[$1] } END { print most + 0 }' "$T_DIR/trace"
+	awk '/ bpf\(/ {
+			n[$1]++
+			asking = /BPF_PROG_GET_FD_BY_ID/
+			if (!asking || !asked[$1])
+				sure[$1] = n[$1]
+			asked[$1] = asking
+			if (sure[$1] > most) most = sure[$1]
+		}
+		END { print most + 0 }' "$T_DIR/trace"
 }
 
 # shot NTH COMMAND...: whoever makes its NTH bpf(2) call dies on entering it.
