@@ -206,12 +206,15 @@ cost_digest()
 
 measure_cost()
 {
-	local now dir=$out/cost
+	local now names dir=$out/cost
 	now=$(cost_digest)
 	[ "$(cat "$dir/digest" 2>/dev/null)" != "$now" ] || return 0
 	spend || { left=$((left + 1)); return 0; }
+	names=$(cd "$top/bpf" && echo policy_*.bpf.c | sed 's/policy_//g; s/\.bpf\.c//g')
 	say "instructions per hint fault"
-	if ! boot "$dir" --fast-mb 512 --slow-mb 512 --icount --timeout 900 \
+	if ! boot "$dir" --fast-mb 512 --slow-mb 512 --icount --timeout 1800 \
+		--env FAULT_COST_POLICIES="$names fixed:bare rank:bare" \
+		--env FAULT_COST_PROMOTED="mode2 $names" \
 		--run "$here/fault_cost.sh" --file "$build/tests/bench/faultloop"; then
 		say "FAILED:"
 		tail -n 8 "$dir/log" | sed 's/^/  /'
