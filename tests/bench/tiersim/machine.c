@@ -63,6 +63,17 @@ static void set_watermarks(struct ts_machine *m)
 	m->oracle_pages = m->free_pages > m->low_wmark ? m->free_pages - m->low_wmark : 0;
 }
 
+static void put_on_fast(struct ts_machine *m, uint32_t folio)
+{
+	uint32_t frames = m->opt->fast_pages / m->folio_pages;
+
+	m->free_pages -= m->folio_pages;
+	m->free_pfn[m->free_pfns++] = m->pfn[folio];
+	m->pfn[folio] = m->next_fast_pfn++ % frames;
+	m->state[folio] |= TS_FAST;
+	ts_lru_add(&m->lru, folio);
+}
+
 static int init(struct ts_machine *m)
 {
 	const struct ts_options *opt = m->opt;
@@ -87,11 +98,14 @@ static int init(struct ts_machine *m)
 	m->free_pfn = malloc(m->folios * sizeof(*m->free_pfn));
 	if (!m->state || !m->promoted || !m->stamp_ms || !m->pfn || !m->free_pfn)
 		return no_memory();
-	/* All on the slow node, filled in address order. */
+	/* Both nodes are filled in address order. */
 	for (f = 0; f < m->folios; f++)
 		m->pfn[f] = opt->fast_pages / opt->folio_pages + f;
 	ts_mode2_init(&m->kernel, opt);
 	err = ts_lru_init(&m->lru, m->folios, m->folio_pages);
+	for (f = 0; !err && opt->place_fast && f < m->folios &&
+	     m->free_pages > m->low_wmark + m->folio_pages; f++)
+		put_on_fast(m, f);
 	return err ? err : ts_measure_init(m);
 }
 
@@ -108,7 +122,6 @@ void ts_demote(struct ts_machine *m, uint32_t folio)
 
 static void promote(struct ts_machine *m, uint32_t folio)
 {
-	uint32_t frames = m->opt->fast_pages / m->folio_pages;
 	bool hot;
 
 	if (m->free_pages <= m->high_wmark + m->folio_pages) {
@@ -116,11 +129,7 @@ static void promote(struct ts_machine *m, uint32_t folio)
 		ts_kswapd_wake(m);
 		return;
 	}
-	m->free_pages -= m->folio_pages;
-	m->free_pfn[m->free_pfns++] = m->pfn[folio];
-	m->pfn[folio] = m->next_fast_pfn++ % frames;
-	m->state[folio] |= TS_FAST;
-	ts_lru_add(&m->lru, folio);
+	put_on_fast(m, folio);
 	m->count.promotions += m->folio_pages;
 	ts_rank_of(m, folio, &hot);
 	if (!hot)

@@ -39,6 +39,7 @@ struct ts_options {
 
 	uint32_t fast_pages;		/* size of the fast node */
 	uint32_t used_pages;		/* of it taken by others, for ever */
+	bool place_fast;		/* the workload begins on the fast node, as far as it goes */
 	double min_wmark_percent;	/* the other watermarks follow by the kernel's rule */
 	double kswapd_pages_per_s;
 

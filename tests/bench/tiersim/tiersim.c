@@ -104,7 +104,7 @@ struct command {
 
 enum {
 	O_ALL = 256, O_RUNS, O_SEED, O_SECONDS, O_JSON, O_PAGES, O_HOT, O_SHARE, O_THETA, O_MOVE,
-	O_RATE, O_FAST, O_USED, O_WMARK, O_KSWAPD, O_PERIOD, O_MIN, O_MAX, O_SIZE, O_PTE, O_CPU,
+	O_RATE, O_FAST, O_USED, O_PLACE, O_WMARK, O_KSWAPD, O_PERIOD, O_MIN, O_MAX, O_SIZE, O_PTE, O_CPU,
 	O_WRAP, O_THRESHOLD, O_LIMIT, O_FAST_NS, O_SLOW_NS, O_FAULT_NS, O_MIGRATE_NS,
 };
 
@@ -126,6 +126,7 @@ static const struct argp_option options[] = {
 	{ "rate", O_RATE, "N", 0, "accesses per second (default 105000)", 0 },
 	{ NULL, 0, NULL, 0, "Machine:", 3 },
 	{ "fast-mib", O_FAST, "N", 0, "size of the fast node (default 256)", 0 },
+	{ "place", O_PLACE, "NODE", 0, "where pages are at first: slow (default), or fast as far as it goes", 0 },
 	{ "used-mib", O_USED, "N", 0, "of it taken by kernel and others (default 35)", 0 },
 	{ "min-wmark", O_WMARK, "P", 0, "min watermark, percent of the node (default 4.6)", 0 },
 	{ "kswapd-pages", O_KSWAPD, "N", 0, "pages kswapd can demote in a second (default 10000)", 0 },
@@ -155,6 +156,11 @@ static error_t parse_machine(int key, char *arg, struct argp_state *state)
 		return 0;
 	case O_USED:
 		opt->used_pages = parse_whole(state, "--used-mib", arg, 0, 1 << 20) * TS_PAGES_PER_MIB;
+		return 0;
+	case O_PLACE:
+		if (strcmp(arg, "slow") && strcmp(arg, "fast"))
+			argp_error(state, "--place takes slow or fast, not '%s'", arg);
+		opt->place_fast = !strcmp(arg, "fast");
 		return 0;
 	case O_WMARK:
 		opt->min_wmark_percent = parse_number(state, "--min-wmark", arg, 0, 25);
