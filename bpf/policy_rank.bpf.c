@@ -11,10 +11,10 @@
  *
  * Terms. Warm: the hottest quarter of all faults lately, or as many as go up
  * into room. A warm page goes up for one of four reasons, the first that applies:
- *   room	pages that went up do not come back, so the node is not full: the
- *		hottest go up, a 20th of the room a second, five eighths of all
- *		if the whole node is free, a quarter if next to nothing is. When
- *		pages come back (demoted, or never moved) it closes at once.
+ *   room	pages that went up do not come back, so the node is not full, or
+ *		full of colder ones: the hottest go up, a 20th of the room a
+ *		second, or a quarter of that while others are demoted for them.
+ *		When pages come back, or never moved, it closes at once.
  *   proven	it was warm at its last fault too, or when it went up, and that
  *		is more than chance now: among pages that are all alike, who was
  *		warm once is not warm again more often than any other.
@@ -108,9 +108,11 @@ __noinline int rank_tick(struct tier_rank *rank, __u32 now_ms, __u32 nid)
 	tier_rank_window(rank, now_ms);
 	if (!tier_rank_due(rank, now_ms))
 		return 0;
+	node = bpf_map_lookup_elem(&tier_nodes, &nid);
+	if (node)
+		tier_rank_demoted(rank, node->demoted_pages);
 	tier_rank_adjust(rank, now_ms, node_pages(), node_pages() / (refill_s ? refill_s : 1) + 1,
 			 patience_ms);
-	node = bpf_map_lookup_elem(&tier_nodes, &nid);
 	if (node)
 		tier_publish_on(node, rank->hot_ms > rank->room_ms ? rank->hot_ms : rank->room_ms,
 				limit_pages_per_s());
@@ -140,10 +142,7 @@ __noinline int rank_judge(struct tier_rank *rank, struct tier_rank_page *page)
 	if (known) {
 		up = tier_rank_mark_up(last);
 		if (up)
-			__sync_fetch_and_add(&rank->now_returned, page->nr_pages * weight);
-		if (up && page->latency_ms < rank->hot_ms &&
-		    tier_rank_mark_moved(last, page->frame))
-			__sync_fetch_and_add(&rank->now_thrash, (__u64)page->nr_pages);
+			tier_rank_back(rank, page, tier_rank_mark_moved(last, page->frame), weight);
 		last = tier_rank_mark_slot(last);
 		__sync_fetch_and_add(&rank->now_marked[last & (TIER_RANK_SCORES - 1)], weight);
 	}

@@ -331,14 +331,22 @@ SEC("?fentry/folio_migrate_flags")
 int move_flags(unsigned long long *ctx)
 {
 	const void *to = (const void *)ctx[0], *from = (const void *)ctx[1];
+	struct tier_node *state;
 	__s32 src, dst;
+	__u64 nr;
 
 	if (!tier_stamp_bits)
 		return 0;
 	src = tier_compat_folio_nid(from, tier_stamp_shift, tier_stamp_bits);
 	dst = tier_compat_folio_nid(to, tier_stamp_shift, tier_stamp_bits);
-	if (is_top(src) != is_top(dst))
-		count_move(src, dst, is_top(dst) ? TIER_MV_PROMOTED : TIER_MV_DEMOTED,
-			   1ULL << (tier_compat_folio_order(from, tier_compat_folio_flags(from)) & 31));
+	if (is_top(src) == is_top(dst))
+		return 0;
+	nr = 1ULL << (tier_compat_folio_order(from, tier_compat_folio_flags(from)) & 31);
+	count_move(src, dst, is_top(dst) ? TIER_MV_PROMOTED : TIER_MV_DEMOTED, nr);
+	if (is_top(dst))
+		return 0;
+	state = bpf_map_lookup_elem(&tier_nodes, &src);
+	if (state)
+		add(&state->demoted_pages, nr);
 	return 0;
 }

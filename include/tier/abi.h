@@ -187,7 +187,8 @@ struct tier_node {
 	__u64 gate_asked;		/* candidates while it was closed; every 64th is a probe */
 	__u32 gate_start_ms;
 	__u32 gate_closings;		/* times it closed, ever */
-	__u64 reserved[3];
+	__u64 demoted_pages;		/* observer: pages that left this node for a slower tier */
+	__u64 reserved[2];
 };
 
 /*

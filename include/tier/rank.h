@@ -13,6 +13,10 @@
  * room: as many of the hottest as make up this second's share of it, but of all
  * faults no more than a quarter, and three eighths times the part of the node that is
  * free. While a node is empty, a hot page left out costs more than a cold one let in.
+ * Once pages are demoted, a quarter as many as go up, each that goes up pushes another one
+ * down, and which of the two is hotter is not known before one of them comes back: then
+ * the share is a quarter. A promotion that fails meanwhile only came too early; without
+ * demotion it says that the node is full.
  *
  * hot: the end of a population of its own at the short end of the fast sum.
  * Pages of one access rate spread their latencies evenly over short times: below
@@ -26,7 +30,8 @@
  * proven: pages that were warm, and at their next fault are warm again, compared
  * with what chance makes of it: with one access rate for all, being below T once
  * tells nothing of the next time. What exceeds chance by a sixteenth and by more
- * than its own scatter is heat that lasts. T is where most of it lies below.
+ * than its own scatter is heat that lasts. T is where most of it lies below, or less:
+ * as many go up as exceed chance, or four times as many if the refill pays for them.
  *
  * surge: twice the faults of a usual window and 16, and more than any window had
  * lately; half of that maximum is forgotten in 22 s. It lasts a quarter of a second.
@@ -47,6 +52,8 @@
 #define TIER_RANK_FIRST_SLOT	17	/* 40 ms: at shorter times the tick shows, 4 or 10 ms */
 #define TIER_RANK_SCORES	64	/* slots kept in marks; longer latencies are never warm */
 #define TIER_RANK_FILL_S	20	/* room is used up by a 20th a second: the hottest first */
+#define TIER_RANK_SWAP_PACE	4	/* so much slower if each pushes another one down */
+#define TIER_RANK_PROVEN_TIMES	4	/* of the proven go up: those beyond chance, times this */
 #define TIER_RANK_SAVE_S	4	/* a share that is not used is saved up so long */
 #define TIER_RANK_PROBE_MIN	5	/* growth of room: a 2^-5 part of the node a second */
 #define TIER_RANK_PROBE_MAX	12
@@ -81,7 +88,9 @@ struct tier_rank {
 	__u64 now_extra;
 	__u64 now_promoted;
 	__u64 now_returned;
+	__u64 now_failed;
 	__u64 now_thrash;
+	__u64 now_demoted;
 	/* decaying sums */
 	__u64 fast[TIER_HIST_SLOTS];
 	__u64 slow[TIER_HIST_SLOTS];
@@ -91,9 +100,12 @@ struct tier_rank {
 	__u64 promoted;			/* fast: pages */
 	__u64 returned;			/* fast: pages that went up and fault again below */
 	__u64 returned_slow;
+	__u64 failed;			/* fast: pages that were to go up and did not */
+	__u64 demoted;			/* fast: pages that left the node for a slower tier */
 	__u64 thrash;			/* slow: of those the hot */
 	__u64 seconds;			/* slow: the time that the sums stand for */
 	/* state of the controllers */
+	__u64 demoted_before;		/* the observer's count at the last adjustment */
 	__u64 credit;			/* pages that the node is thought to have room for */
 	__s64 room_given;		/* room_pages at the last adjustment */
 	__u64 apart;			/* hot faults a second beyond those of one population */
@@ -205,6 +217,16 @@ TIER_RANK_INLINE __u64 tier_rank_count(struct tier_rank *rank, const struct tier
 	return weight;
 }
 
+/* Count a page that was to go up and faults below: it came back, or it never moved. */
+TIER_RANK_INLINE void tier_rank_back(struct tier_rank *rank, const struct tier_rank_page *page,
+				     bool moved, __u64 weight)
+{
+	__sync_fetch_and_add(moved ? &rank->now_returned : &rank->now_failed,
+			     page->nr_pages * weight);
+	if (moved && page->latency_ms < rank->hot_ms)
+		__sync_fetch_and_add(&rank->now_thrash, (__u64)page->nr_pages);
+}
+
 /* The first reason that applies to a warm page; REJECT_ONCE when none does. */
 TIER_RANK_INLINE enum tier_decision
 tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u32 proven_slot,
@@ -276,6 +298,14 @@ TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 
 /* ---- once a second ---- */
 
+/* The observer's count of pages demoted, ever; what was before the policy is none of its. */
+TIER_RANK_INLINE void tier_rank_demoted(struct tier_rank *rank, __u64 demoted_pages)
+{
+	if (rank->learned)
+		rank->now_demoted += demoted_pages - rank->demoted_before;
+	rank->demoted_before = demoted_pages;
+}
+
 /* What was counted since the last time, in 64ths; others count on meanwhile. */
 TIER_RANK_INLINE __u64 tier_rank_take(__u64 *now)
 {
@@ -310,6 +340,8 @@ TIER_RANK_INLINE void tier_rank_fold(struct tier_rank *rank)
 	tier_rank_decay(&rank->returned, n, TIER_RANK_FAST_SHIFT);
 	tier_rank_decay(&rank->returned_slow, n, TIER_RANK_SLOW_SHIFT);
 	tier_rank_decay(&rank->promoted, tier_rank_take(&rank->now_promoted), TIER_RANK_FAST_SHIFT);
+	tier_rank_decay(&rank->failed, tier_rank_take(&rank->now_failed), TIER_RANK_FAST_SHIFT);
+	tier_rank_decay(&rank->demoted, tier_rank_take(&rank->now_demoted), TIER_RANK_FAST_SHIFT);
 	tier_rank_decay(&rank->thrash, tier_rank_take(&rank->now_thrash), TIER_RANK_SLOW_SHIFT);
 	tier_rank_decay(&rank->extra, tier_rank_take(&rank->now_extra), TIER_RANK_SLOW_SHIFT);
 	tier_rank_decay(&rank->seconds, 1U << TIER_RANK_UNIT_SHIFT, TIER_RANK_SLOW_SHIFT);
@@ -413,19 +445,30 @@ TIER_RANK_INLINE void tier_rank_income(struct tier_rank *rank, __u32 now_ms, __u
 				     (__s64)(refill_pages + (more >> (rank->backoff_shift & 31))));
 }
 
+/* Enough of these pages to tell something, and at least an nth part of those that went up? */
+TIER_RANK_INLINE bool tier_rank_many(const struct tier_rank *rank, __u64 pages, __u64 folio,
+				     __u32 nth)
+{
+	return pages >= (folio * TIER_RANK_MIN_RETURNS) << TIER_RANK_UNIT_SHIFT &&
+	       pages * nth >= rank->promoted;
+}
+
 /* Is there room? Sets the thresholds of warm pages and of those that go up into it. */
 TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64 node_pages,
 				     __u64 sum, __u64 folio, __u32 patience_ms)
 {
 	volatile __u32 *warm_slot = &rank->warm_slot, *room_slot = &rank->room_slot;
 	__s64 spent = rank->room_given - *(volatile __s64 *)&rank->room_pages;
-	__u64 mass, share, part;
+	__u64 mass, share, part, returned = rank->returned;
+	bool swapping = tier_rank_many(rank, rank->demoted, folio, 4);
 	__s64 more, most;
 
 	if (spent > 0)
 		rank->credit -= (__u64)spent < rank->credit ? (__u64)spent : rank->credit;
-	if (rank->returned >= (folio * TIER_RANK_MIN_RETURNS) << TIER_RANK_UNIT_SHIFT &&
-	    rank->returned * 32 >= rank->promoted) {
+	/* while others make way a promotion may come too early: that says nothing */
+	if (!swapping)
+		returned += rank->failed;
+	if (tier_rank_many(rank, returned, folio, 32)) {
 		rank->credit = 0;
 		rank->probe_shift = TIER_RANK_PROBE_MAX;
 		rank->probe_start_ms = now_ms;
@@ -438,6 +481,9 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 		rank->credit = node_pages;
 	/* saved up over the pause between two scans; what was overdrawn is paid back */
 	share = rank->credit / TIER_RANK_FILL_S + 1;
+	/* until it shows which of both are the hotter ones */
+	if (swapping)
+		share = share / TIER_RANK_SWAP_PACE + 1;
 	more = rank->room_pages + (__s64)share;
 	most = share * TIER_RANK_SAVE_S;
 	rank->room_pages = more < most ? more : most;
@@ -465,7 +511,7 @@ TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 f
 {
 	volatile __u32 *slot = &rank->again_slot;
 	volatile __u64 *best = &rank->best;
-	__u64 marked = 0, again = 0, hits, chance, excess, mass = refill_pages;
+	__u64 marked = 0, again = 0, hits, chance, excess, most, mass = refill_pages;
 
 	/* whole faults from here on: products of 64ths would overflow */
 	sum = (sum >> TIER_RANK_UNIT_SHIFT) + 1;
@@ -487,8 +533,15 @@ TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 f
 	if (rank->budget_pages > 0)
 		mass += (__u64)rank->budget_pages / 8;
 	mass = mass * rank->seconds / folio;
-	if (mass > *best << TIER_RANK_UNIT_SHIFT)
-		mass = *best << TIER_RANK_UNIT_SHIFT;
+	/* what lies beyond that is less certain: only from this second's refill */
+	excess = *best << TIER_RANK_UNIT_SHIFT;
+	most = refill_pages * rank->seconds / folio;
+	if (most > excess * TIER_RANK_PROVEN_TIMES)
+		most = excess * TIER_RANK_PROVEN_TIMES;
+	if (most < excess)
+		most = excess;
+	if (mass > most)
+		mass = most;
 	again = 0;
 	for (__u32 i = 0; i < TIER_RANK_SCORES; i++) {
 		if (again > mass && *slot > i)

@@ -181,6 +181,34 @@ static void lasting_heat_is_proven(void **state)
 	assert_in_range(rank.proven_slot, 0, 4);
 }
 
+/* Beyond what exceeds chance more may go up, but no more than comes in. */
+static void little_heat_is_used_up_by_the_refill(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+	__u64 again[2] = { 0 };
+
+	for (int i = 0; i < 60; i++) {
+		/* nearly alike */
+		populate(&rank, 2000, 2000);
+		populate(&rank, 2000, 5000);
+		repeat(&rank, 500, 2000);
+		repeat(&rank, 500, 5000);
+		second(&rank, &now);
+	}
+	rank.budget_pages = NODE / 8;
+	for (int i = 0; i < 2; i++) {
+		tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, i ? NODE : 1);
+		for (__u32 slot = 0; slot < rank.proven_slot; slot++)
+			again[i] += rank.again[slot];
+		print_message("refill %d: proven below %llu ms, %llu pages a second\n", i ? (int)NODE : 1,
+			      (unsigned long long)tier_hist_low(rank.proven_slot),
+			      (unsigned long long)(again[i] / rank.seconds));
+	}
+	assert_true(again[1] > again[0] * 3 / 2);
+	assert_true(again[1] <= again[0] * (TIER_RANK_PROVEN_TIMES + 2));
+}
+
 static void room_closes_at_once_and_opens_slowly(void **state)
 {
 	struct tier_rank rank = {};
@@ -213,6 +241,39 @@ static void room_closes_at_once_and_opens_slowly(void **state)
 		second(&rank, &now);
 	assert_int_equal(rank.probe_shift, TIER_RANK_PROBE_MIN);
 	assert_int_equal(rank.credit, NODE);
+}
+
+/*
+ * While pages come down as others go up, room is given in smaller shares, and a promotion that
+ * failed does not close it. Without demotion it does.
+ */
+static void swapping_is_slow(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+	__s64 share;
+
+	populate(&rank, 8000, 600);
+	second(&rank, &now);
+	share = rank.room_pages;
+	rank.now_promoted = 1000;
+	rank.now_failed = 500;
+	rank.now_demoted = 1000;
+	rank.room_pages = 0;
+	second(&rank, &now);
+	assert_in_range(rank.room_pages, share / TIER_RANK_SWAP_PACE / 2, share / TIER_RANK_SWAP_PACE + 1);
+	assert_true(rank.credit > NODE / 2);
+	/* a few demotions are others' doing */
+	for (int i = 0; i < 20; i++)
+		second(&rank, &now);
+	rank.now_promoted = 1000;
+	rank.now_demoted = 100;
+	rank.room_pages = 0;
+	second(&rank, &now);
+	assert_true(rank.room_pages > share / 2);
+	rank.now_failed = 500;
+	second(&rank, &now);
+	assert_int_equal(rank.credit, NODE >> TIER_RANK_PROBE_MAX);
 }
 
 /* Room takes a share of what comes, by how much of the node is free. */
@@ -551,7 +612,9 @@ int main(void)
 		cmocka_unit_test(warm_is_a_quarter),
 		cmocka_unit_test(chance_proves_nothing),
 		cmocka_unit_test(lasting_heat_is_proven),
+		cmocka_unit_test(little_heat_is_used_up_by_the_refill),
 		cmocka_unit_test(room_closes_at_once_and_opens_slowly),
+		cmocka_unit_test(swapping_is_slow),
 		cmocka_unit_test(an_empty_node_is_less_choosy),
 		cmocka_unit_test(a_rare_return_does_not_close),
 		cmocka_unit_test(budget_is_saved_up_and_overdrawn),

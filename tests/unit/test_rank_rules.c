@@ -112,7 +112,10 @@ static void large_folios_count_their_pages(void **state)
 	policy_stop(p);
 }
 
-/* A page that went up and faults below again has come back; room is not for such. */
+/*
+ * A page that was to go up and faults below again has come back, in another frame, or it
+ * never moved; room is not for such.
+ */
 static void returns_are_seen(void **state)
 {
 	struct policy *p = learned(NULL);
@@ -122,10 +125,37 @@ static void returns_are_seen(void **state)
 	assert_int_equal(rank_of(p, 0).now_returned, 0);
 	f.now_ms += 100;
 	assert_int_not_equal(policy_decide(p, f), TIER_PROMOTE_OTHER);
-	assert_int_equal(rank_of(p, 0).now_returned, 1);
+	assert_int_equal(rank_of(p, 0).now_returned, 0);
+	assert_int_equal(rank_of(p, 0).now_failed, 1);
 	/* another page does not come back */
 	policy_decide(p, page_at(8, NOW_MS + 101, 1));
+	assert_int_equal(rank_of(p, 0).now_returned + rank_of(p, 0).now_failed, 1);
+	f = page_at(9, NOW_MS + 102, 1);
+	assert_int_equal(policy_decide(p, f), TIER_PROMOTE_OTHER);
+	f.pfn = 2000000;
+	assert_int_not_equal(tier_rank_frame(f.pfn), tier_rank_frame(page_at(9, 0, 0).pfn));
+	policy_decide(p, f);
 	assert_int_equal(rank_of(p, 0).now_returned, 1);
+	assert_int_equal(rank_of(p, 0).now_failed, 1);
+	policy_stop(p);
+}
+
+/* What the observer counts of the node that a page leaves reaches the policy's sums. */
+static void demotions_are_seen(void **state)
+{
+	struct policy *p = policy_start("rank", (struct setting[]){
+		{ "tier_top_node_pages", NODE_PAGES }, { NULL } });
+	struct tier_node node;
+	__u32 nid = 0;
+
+	for (__u32 s = 0; s < 6; s++) {
+		node = policy_node(p, 0);
+		node.demoted_pages = 1000000 + s * 500;
+		assert_int_equal(bpf_map_update_elem(policy_map(p, "tier_nodes"), &nid, &node, 0), 0);
+		policy_decide(p, page_at(s, START_MS + s * 1100, 10));
+	}
+	/* the first million was before the policy; of the rest a quarter is forgotten a second */
+	assert_in_range(rank_of(p, 0).demoted >> TIER_RANK_UNIT_SHIFT, 1000, 1600);
 	policy_stop(p);
 }
 
@@ -274,6 +304,7 @@ int main(void)
 		cmocka_unit_test(operator_limits_promotion),
 		cmocka_unit_test(large_folios_count_their_pages),
 		cmocka_unit_test(returns_are_seen),
+		cmocka_unit_test(demotions_are_seen),
 		cmocka_unit_test(a_cold_fault_forgets),
 		cmocka_unit_test(nodes_are_apart),
 		cmocka_unit_test(no_reason_no_promotion),

@@ -270,8 +270,15 @@ static int decide_policy(struct ts_decider *d, struct ts_machine *m,
 			 struct tier_replay_entry *entry, const uint32_t *folio, uint32_t nr)
 {
 	struct policy *p = (struct policy *)d;
-	uint32_t done, part;
+	uint32_t nid = TS_FAST_NID, done, part;
+	struct tier_node node;
 	int err;
+
+	/* the observer's part */
+	if (p->nodes_fd >= 0 && !bpf_map_lookup_elem(p->nodes_fd, &nid, &node)) {
+		node.demoted_pages = m->count.demotions;
+		bpf_map_update_elem(p->nodes_fd, &nid, &node, BPF_ANY);
+	}
 
 	for (done = 0; done < nr; done += part) {
 		part = nr - done < ENTRIES ? nr - done : ENTRIES;
