@@ -71,6 +71,12 @@ sum_holds "$T_DIR/s3" "after a reset they sum, too"
 is "$(jget "$T_DIR/s3" policies.*.policy)" fixed "and who went is forgotten"
 
 # --- the cost of scanning as a histogram ---
+# After the reset none may have come yet.
+scanner_ran()
+{
+	[ "$(tierctl hist --json | jget - scan.scan_works)" -gt 0 ]
+}
+wait_for 60 "the scanner" scanner_ran
 # Runs go on between the reading of their number and that of the histogram.
 tierctl hist --json >"$T_DIR/hist"
 works=$(jget "$T_DIR/hist" scan.scan_works) runs=$(jget -s "$T_DIR/hist" "scan.work_hist.*.runs")
