@@ -138,6 +138,7 @@ run_policy()
 }
 
 set_knob /sys/kernel/mm/numa/demotion_enabled 1
+set_knob /proc/sys/vm/min_free_kbytes "$BENCH_MIN_FREE_KB"
 set_knob $KNOBS/scan_delay_ms "$BENCH_SCAN_DELAY_MS"
 set_knob $KNOBS/scan_period_min_ms "$BENCH_SCAN_PERIOD_MS"
 set_knob $KNOBS/scan_period_max_ms "$BENCH_SCAN_PERIOD_MS"

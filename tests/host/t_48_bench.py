@@ -63,7 +63,8 @@ class Bench:
         self.case = self.folder / "cases" / f"{workload}.rank.{run}.json"
         return self.call("bench_case.py", "take", self.left, self.case, "--workload", workload,
                          "--policy", "rank", "--run", run, "--order", "mode2", "--key", "k",
-                         "--lab", "fast_mb=1", "slow_mb=2", "cpus=1", "qemu=0")[1]
+                         "--lab", "fast_mb=1", "slow_mb=2", "cpus=1", "min_free_kb=1024",
+                         "qemu=0")[1]
 
     def call(self, program, *args):
         ran = subprocess.run([sys.executable, BENCH / program, *map(str, args)], text=True,
