@@ -60,7 +60,7 @@ help:			## this list
 	@echo 'Variables: V=1 O=DIR PREFIX=DIR DESTDIR=DIR KDIR=DIR KREL=RELEASE'
 	@echo 'Lab:       KERNEL=6.12 FAST_MB=512 SLOW_MB=1536 CPUS=2 NODES=2tier ICOUNT=1'
 	@echo '           RUN=path/script.sh FILES="a b c" OUT=DIR TIMEOUT=S APPEND="words" BPFFS=1'
-	@echo 'Bench:     WORKLOADS="W1 W3" POLICIES="rank fixed" RUNS=3 RUN_S=150 LIMIT=1 FRESH=1'
+	@echo 'Bench:     WORKLOADS="W1 W3" POLICIES="rank fixed" RUNS=3 RUN_S=240 LIMIT=1 FRESH=1'
 
 user: $(O)/user/tierctl
 bpf: $(BPF_OBJ)
@@ -188,7 +188,7 @@ lab: lab-root		## shell in the tiered VM, or RUN=script.sh FILES="..." there
 demo: lab-root		## the main job: policies decide real hint faults, side by side with mode 2
 	@tests/demo/demo.sh $(O) $(KERNEL)
 
-# WORKLOADS="W1 ..." POLICIES="rank ..." RUNS=3 RUN_S=150: what; LIMIT=N: at most N boots in this
+# WORKLOADS="W1 ..." POLICIES="rank ..." RUNS=3 RUN_S=240: what; LIMIT=N: at most N boots in this
 # call, the rest in the next; FRESH=1: measure all anew; LATENCY_NS="100 250": of the tiers.
 bench: lab-root		## policies beside mode 2: W1 to W8, and what a decision costs
 	@scripts/deps.sh bench

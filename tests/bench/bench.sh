@@ -9,7 +9,7 @@
 #   --policies "rank ..." (default rank)
 #   --runs N         machines booted per workload and policy (default 3); run number n
 #                    has seed n, odd ones start with mode 2, even ones with the policy
-#   --seconds N      length of a run (default 150: after a minute promotions are those of a
+#   --seconds N      length of a run (default 240: after a minute promotions are those of a
 #                    steady state, and outweigh those of the start)
 #   --limit N        boot at most N machines now, then report what there is
 #   --fresh          forget the cases that were measured before
@@ -67,7 +67,7 @@ workload()
 
 all="W1 W2 W3 W4 W5 W6 W7 W8 W2M"
 build=$top/build kernel='' workloads=$all policies=rank runs=3 limit=-1 fresh=0 cost=1
-latency_ns="100 250" seconds=150
+latency_ns="100 250" seconds=240
 
 say()
 {
