@@ -32,7 +32,7 @@ WORKLOADS = {
     "W4": "hot set, and repeated scans over the cold memory",
     "W5": "uniform: nothing to gain",
     "W6": "two processes, one with a hot set, one streaming",
-    "W7": "W1 in huge pages",
+    "W7": "W1 in huge pages, all on the slow node at first",
     "W8": "random updates with a hot region (GUPS)",
     "W2M": "W2 as gets from a real memcached (accesses: cache lines read; kvload)",
 }
