@@ -60,7 +60,6 @@ measure()
 		median=*) figure=${field#*=} ;;
 		p90=*) high=${field#*=} ;;
 		promoted=*) up=${field#*=} ;;
-		promoted_median=*) up_figure=${field#*=} ;;
 		esac
 	done
 	if [ "$n" -lt 100 ]; then	# it promotes nearly all, as mru does

@@ -209,15 +209,20 @@ static void little_heat_is_used_up_by_the_refill(void **state)
 	assert_true(again[1] <= again[0] * (TIER_RANK_PROVEN_TIMES + 2));
 }
 
+/* The room of a second on an empty node. */
+static __s64 first_share(struct tier_rank *rank, __u32 *now_ms)
+{
+	populate(rank, 8000, 600);
+	second(rank, now_ms);
+	return rank->room_pages;
+}
+
 static void room_closes_at_once_and_opens_slowly(void **state)
 {
 	struct tier_rank rank = {};
 	__u32 now = 100000;
-	__s64 share;
+	__s64 share = first_share(&rank, &now);
 
-	populate(&rank, 8000, 600);
-	second(&rank, &now);
-	share = rank.room_pages;
 	assert_in_range(share, NODE / TIER_RANK_FILL_S, NODE / TIER_RANK_FILL_S + 10);
 	/* not used: saved up, but only so much */
 	for (int i = 0; i < 20; i++)
@@ -251,11 +256,8 @@ static void swapping_is_slow(void **state)
 {
 	struct tier_rank rank = {};
 	__u32 now = 100000;
-	__s64 share;
+	__s64 share = first_share(&rank, &now);
 
-	populate(&rank, 8000, 600);
-	second(&rank, &now);
-	share = rank.room_pages;
 	rank.now_promoted = 1000;
 	rank.now_failed = 500;
 	rank.now_demoted = 1000;

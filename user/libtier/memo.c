@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What invocations of tierctl and its daemon leave for each other in the run
- * directory: memos (small texts that go with the policy, but for the exit record), seats (roles that one
- * process at a time can have), and the cheap look at whether a policy is there.
+ * directory: memos (small texts that go with the policy, but for the exit record), seats
+ * (roles that one process at a time can have), and the cheap look at whether a policy is there.
  */
 #include <fcntl.h>
 #include <stdio.h>
