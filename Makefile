@@ -42,11 +42,12 @@ GUEST_BIN := $(patsubst %.c,$(O)/%,$(filter-out %.bpf.c,$(wildcard tests/guest/*
 GUEST_BPF := $(patsubst %.c,$(O)/%.o,$(wildcard tests/guest/*.bpf.c))
 TIERLOAD_SRC := $(wildcard tests/bench/tierload*.c) tests/bench/parse.c
 # Native benches: what a decision costs on this machine, without tiers.
+BENCH_BPF := empty.bpf.o lookup.bpf.o
 NATIVE_BENCH := decision_cost scale
 BENCH_BIN := $(O)/tests/bench/tierload $(O)/tests/bench/tiersim/tiersim \
 	$(patsubst %.c,$(O)/%,$(filter-out $(TIERLOAD_SRC) %.bpf.c \
 		$(patsubst %,tests/bench/%.c,replaybench scale_evict $(NATIVE_BENCH)),$(wildcard tests/bench/*.c))) \
-	$(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(O)/tests/bench/empty.bpf.o
+	$(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(addprefix $(O)/tests/bench/,$(BENCH_BPF))
 
 .PHONY: all user bpf bench-native kmod unit testbins help deps deps-lab demo test bench lab lab-root \
 	docs install uninstall clean
@@ -60,7 +61,7 @@ help:			## this list
 	@echo 'Variables: V=1 O=DIR PREFIX=DIR DESTDIR=DIR KDIR=DIR KREL=RELEASE'
 	@echo 'Lab:       KERNEL=6.12 FAST_MB=512 SLOW_MB=1536 CPUS=2 NODES=2tier ICOUNT=1'
 	@echo '           RUN=path/script.sh FILES="a b c" OUT=DIR TIMEOUT=S APPEND="words" BPFFS=1'
-	@echo 'Bench:     WORKLOADS="W1 W3" POLICIES="rank fixed" RUNS=3 RUN_S=240 LIMIT=1 FRESH=1'
+	@echo 'Bench:     WORKLOADS="W1 W3" POLICIES="rank fixed" RUNS=3 RUN_S=240 JOBS=1 LIMIT=1 FRESH=1'
 
 user: $(O)/user/tierctl
 bpf: $(BPF_OBJ)
@@ -188,16 +189,18 @@ lab: lab-root		## shell in the tiered VM, or RUN=script.sh FILES="..." there
 demo: lab-root		## the main job: policies decide real hint faults, side by side with mode 2
 	@tests/demo/demo.sh $(O) $(KERNEL)
 
-# WORKLOADS="W1 ..." POLICIES="rank ..." RUNS=3 RUN_S=240: what; LIMIT=N: at most N boots in this
-# call, the rest in the next; FRESH=1: measure all anew; LATENCY_NS="100 250": of the tiers.
+# WORKLOADS="W1 ..." POLICIES="rank ..." RUNS=3 RUN_S=240: what; JOBS=N: machines at a time;
+# LIMIT=N: at most N boots in this call, the rest in the next; FRESH=1: measure all anew;
+# LATENCY_NS="100 250": of the tiers.
 bench: lab-root		## policies beside mode 2: W1 to W8, and what a decision costs
 	@scripts/deps.sh bench
 	@tests/bench/bench.sh --build $(abspath $(O)) --kernel $(KERNEL) \
 		$(if $(WORKLOADS),--workloads "$(WORKLOADS)") $(if $(POLICIES),--policies "$(POLICIES)") \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(filter 1,$(FRESH)),--fresh) \
-		$(if $(LATENCY_NS),--latency-ns "$(LATENCY_NS)") $(if $(RUN_S),--seconds $(RUN_S))
+		$(if $(LATENCY_NS),--latency-ns "$(LATENCY_NS)") $(if $(RUN_S),--seconds $(RUN_S)) \
+		$(if $(JOBS),--jobs $(JOBS))
 
-bench-native: bpf $(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(O)/tests/bench/empty.bpf.o ## cost and scale of decisions on this machine (root)
+bench-native: bpf $(addprefix $(O)/bench/,$(NATIVE_BENCH)) $(addprefix $(O)/tests/bench/,$(BENCH_BPF)) ## cost and scale of decisions on this machine (root)
 	$(O)/bench/decision_cost --json $(O)/bench/decision_cost.json
 	$(O)/bench/scale --json $(O)/bench/scale.json
 

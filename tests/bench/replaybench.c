@@ -127,12 +127,17 @@ static int load(struct tier_ctx *ctx, struct rb_policy *p, bool bare)
 	return 0;
 }
 
+static bool is_bare(const char *spec)
+{
+	return !strcmp(spec, "empty") || !strcmp(spec, "lookup");
+}
+
 struct rb_policy *rb_open(struct tier_ctx *ctx, const char *spec, const struct rb_stream *stream,
 			  uint64_t memory_bytes, uint32_t stamp_wrap_ms)
 {
 	struct rb_policy *p = calloc(1, sizeof(*p));
 	char words[96], path[PATH_MAX + 32], *settings = words, *name;
-	bool bare = !strcmp(spec, "empty");
+	bool bare = is_bare(spec);
 	int err = -ENOMEM;
 
 	tier_clear_error(ctx);
@@ -146,7 +151,7 @@ struct rb_policy *rb_open(struct tier_ctx *ctx, const char *spec, const struct r
 	if (err)
 		goto out;
 	machine(&p->env, stream, memory_bytes, stamp_wrap_ms);
-	snprintf(path, sizeof(path), "%s/tests/bench/empty.bpf.o", ctx->base_dir);
+	snprintf(path, sizeof(path), "%s/tests/bench/%s.bpf.o", ctx->base_dir, name);
 	tier_libbpf_begin(ctx);
 	err = tier_object_open(ctx, bare ? path : name, &p->object);
 	tier_libbpf_end(ctx);

@@ -51,7 +51,8 @@ struct rb_policy {
 };
 
 /*
- * @spec: a policy, with parameters after commas ("fixed,rate_limit_mbps=1"), or "empty".
+ * @spec: a policy, with parameters after commas ("fixed,rate_limit_mbps=1"), or one of the
+ * programs to compare with, "empty" and "lookup" (empty.bpf.c, lookup.bpf.c).
  * Reports its errors; NULL on failure. The machine is as the stream says, of @env only
  * memory_bytes and stamp_wrap_ms are taken.
  */

@@ -10,8 +10,9 @@
  *
  * Along an axis a policy's cases are sampled in turns. "times" is a case's cost over the
  * middle one of the axis in the same round, its median over all rounds: flat is a policy
- * no case of which costs a fifth more than the middle one. What the tables
- * forget is in scale_evict.c.
+ * no case of which costs a fifth more than the middle one. "lookup" is no policy but the
+ * bound for those that keep something by VMA: one look into a hash of VMAs, no decision.
+ * What the tables forget is in scale_evict.c.
  */
 #include <argp.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ static const struct axis {
 
 /* wrap_proof: looks the region of every fault up, in the largest of the maps */
 static const char *const all[] = {
-	"fixed", "rank", "mainline", "twotouch", "lazyscan", "locality", "fixed,wrap_proof=1",
+	"lookup", "fixed", "rank", "mainline", "twotouch", "lazyscan", "locality", "fixed,wrap_proof=1",
 	"fixed,thrash_limit_percent=20",
 };
 
@@ -110,7 +111,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static int populate(struct rb_policy *p)
 {
 	int regions = bpf_object__find_map_fd_by_name(p->object.obj, "tier_regions");
-	struct bpf_map *vmas = bpf_object__find_map_by_name(p->object.obj, "lazyscan_vmas");
+	struct bpf_map *vmas = bpf_object__find_map_by_name(p->object.obj, "lazyscan_vmas") ?:
+			       bpf_object__find_map_by_name(p->object.obj, "lookup_vmas");
 	const struct rb_stream *s = &p->stream;
 	uint64_t each = s->pages / s->processes + 1;
 	struct tier_region region = { .nr = TIER_REGION_SCANS };
