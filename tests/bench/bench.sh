@@ -9,8 +9,9 @@
 #   --policies "rank ..." (default rank)
 #   --runs N         machines booted per workload and policy (default 3); run number n
 #                    has seed n, odd ones start with mode 2, even ones with the policy
-#   --seconds N      length of a run (default 240: after a minute promotions are those of a
-#                    steady state, and outweigh those of the start)
+#   --seconds N      length of a run (default: the workload's own, see below)
+#   --jobs N         machines at a time (default: half the CPUs here, for each has two; paced
+#                    like these they need less, so see whether the pace holds with more)
 #   --limit N        boot at most N machines now, then report what there is
 #   --fresh          forget the cases that were measured before
 #   --latency-ns "FAST SLOW"  modelled latencies of the tiers (default "100 250")
@@ -43,32 +44,37 @@ common=(--mib 160 --rate 50000 --place default)
 classes_s=10
 
 # workload NAME: sets args, and seconds for the latencies of the two classes of pages: 0 where
-# pages do not fall into classes. W3 is looked at more often, for the time after a move is what
-# counts there. W7 is slower, for of the 512 pages of a huge page any access is the first one,
-# and spins while it waits: the scanner counts CPU time. It begins on the slow node: in a full fast
-# node of this size no block for a huge page is ever free, and nobody promotes one.
+# pages do not fall into classes. After a minute promotions are those of a steady state; four
+# minutes are enough for these to outweigh those of the start, but for W6: there all that is worth
+# moving is half of what mode 2 promotes in two minutes. W3 is looked at more often, for the time
+# after a move is what counts there. W7 is slower, for of the 512 pages of a huge page any access
+# is the first one, and spins while it waits: the scanner counts CPU time. It begins on the slow
+# node: in a full fast node of this size no block for a huge page is ever free, and nobody
+# promotes one. A memcached, paced so that it keeps up, takes less CPU time than the others: its
+# scan period is shorter.
 workload()
 {
-	local classes=$classes_s
+	local classes=$classes_s length=240 period=$scan_period_ms
 	case $1 in
 	W1) args=(hotcold "${common[@]}") ;;
 	W2) args=(zipf "${common[@]}"); classes=0 ;;
-	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 500) ;;
+	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 500); length=180 ;;
 	W4) args=(scanmix "${common[@]}") ;;
 	W5) args=(uniform "${common[@]}"); classes=0 ;;
-	W6) args=(two "${common[@]}" --hot-pages 768) ;;
-	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --place slow) ;;
+	W6) args=(two "${common[@]}" --hot-pages 768); length=480 ;;
+	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --place slow); length=90 ;;
 	W8) args=(gups "${common[@]}") ;;
-	W2M) args=(memcached --records 36000 --rate 3000); classes=0 ;;
+	W2M) args=(memcached --records 36000 --rate 2000); classes=0 period=200 ;;
 	*) return 1 ;;
 	esac
-	args+=(--seconds "$seconds" --fast-ns "${latency_ns% *}" --slow-ns "${latency_ns#* }")
-	classes_now=$classes
+	length=${seconds:-$length}
+	args+=(--seconds "$length" --fast-ns "${latency_ns% *}" --slow-ns "${latency_ns#* }")
+	classes_now=$classes length_now=$length period_now=$period
 }
 
 all="W1 W2 W3 W4 W5 W6 W7 W8 W2M"
 build=$top/build kernel='' workloads=$all policies=rank runs=3 limit=-1 fresh=0 cost=1
-latency_ns="100 250" seconds=240
+latency_ns="100 250" seconds='' jobs=$((($(nproc) + 1) / 2))
 
 say()
 {
@@ -86,7 +92,7 @@ while [ $# -gt 0 ]; do
 	-h | --help) sed -n '3,/^set -/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | grep -v '^set '; exit 0 ;;
 	--fresh) fresh=1; shift; continue ;;
 	--no-cost) cost=0; shift; continue ;;
-	--build | --kernel | --workloads | --policies | --runs | --limit | --latency-ns | --seconds)
+	--build | --kernel | --workloads | --policies | --runs | --limit | --latency-ns | --seconds | --jobs)
 		[ $# -ge 2 ] || usage "option '$1' needs a value" ;;
 	*) usage "unknown argument '$1'" ;;
 	esac
@@ -98,14 +104,16 @@ while [ $# -gt 0 ]; do
 	--runs) runs=$2 ;;
 	--limit) limit=$2 ;;
 	--seconds) seconds=$2 ;;
+	--jobs) jobs=$2 ;;
 	--latency-ns) latency_ns=$2 ;;
 	esac
 	shift 2
 done
 [[ $runs =~ ^[1-9][0-9]?$ ]] || usage "--runs takes a number from 1 to 99, not '$runs'"
 [[ $limit =~ ^-?[0-9]+$ ]] || usage "--limit takes a number, not '$limit'"
-[[ $seconds =~ ^[1-9][0-9]{1,3}$ ]] ||
+[[ $seconds =~ ^([1-9][0-9]{1,3})?$ ]] ||
 	usage "--seconds takes a number from 10 to 9999, not '$seconds'"
+[[ $jobs =~ ^[1-9][0-9]?$ ]] || usage "--jobs takes a number from 1 to 99, not '$jobs'"
 [[ $latency_ns =~ ^[0-9]+\ [0-9]+$ ]] ||
 	usage "--latency-ns takes two numbers, fast and slow, not '$latency_ns'"
 [ -n "$kernel" ] || kernel=$(awk '!/^#/ && NF { print $1; exit }' "$top/tests/lab/kernels.list")
@@ -135,7 +143,7 @@ key()
 		(cd "$top/include" && cat "$file" $(sed -n 's/^#include <\(tier\/.*\)>/\1/p' "$file" |
 			grep -v '^tier/policy.bpf.h$'))
 		echo "${args[*]} $classes_now $fast_mb $slow_mb $cpus $scan_delay_ms" \
-			"$scan_period_ms $scan_size_mb $min_free_kb $kernel"
+			"$period_now $scan_size_mb $min_free_kb $kernel"
 	} | sha256sum | cut -c1-16
 }
 
@@ -159,11 +167,11 @@ measure()
 	workload "$1"
 	say "$1 $2, run $3 of $runs: ${args[*]} --seed $3 ($order first)"
 	boot "$case.new" --fast-mb $fast_mb --slow-mb $slow_mb --cpus $cpus \
-		--timeout $((400 + 4 * seconds)) \
+		--timeout $((400 + 4 * length_now)) \
 		--run "$here/bench_guest.sh" --file "$build/tests/bench/tierload" \
 		--file "$build/tests/bench/kvload" --file "$(command -v memcached)" \
 		--file "$build/tests/guest/jget" --env BENCH_SCAN_DELAY_MS=$scan_delay_ms \
-		--env BENCH_SCAN_PERIOD_MS=$scan_period_ms --env BENCH_SCAN_SIZE_MB=$scan_size_mb \
+		--env BENCH_SCAN_PERIOD_MS="$period_now" --env BENCH_SCAN_SIZE_MB=$scan_size_mb \
 		--env BENCH_MIN_FREE_KB=$min_free_kb \
 		-- "$2" "$order" "$classes_now" "${args[@]}" --seed "$3" || status=$?
 	if [ "$status" != 0 ]; then
@@ -184,21 +192,66 @@ spend()
 	limit=$((limit - 1))
 }
 
-failed=0 left=0
-# All workloads once before any a second time: an interrupted bench shows the most.
-for ((run = 1; run <= runs; run++)); do
-	for name in $workloads; do
-		for policy in $policies; do
-			# A busy host may spoil one, so there is a second try.
-			for try in 1 2; do
-				"$bench_case" check "$out/cases/$name.$policy.$run.json" \
-					--key "$(key "$name" "$policy")" && break
-				spend || { left=$((left + 1)); break; }
-				measure "$name" "$policy" "$run" || failed=$((failed + try - 1))
+# each COMMAND: for every case, COMMAND WORKLOAD POLICY RUN. All workloads once before any a
+# second time: an interrupted bench shows the most.
+each()
+{
+	local run name policy
+	for ((run = 1; run <= runs; run++)); do
+		for name in $workloads; do
+			for policy in $policies; do
+				"$1" "$name" "$policy" "$run"
 			done
 		done
 	done
+}
+
+measured()
+{
+	"$bench_case" check "$out/cases/$1.$2.$3.json" --key "$(key "$1" "$2")"
+}
+
+# Measures a case beside others, if there is none yet and --limit allows it.
+start()
+{
+	! measured "$@" || return 0
+	while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do
+		wait -n || true
+	done
+	spend || return 0
+	set -m		# a process group of its own, to be stopped as a whole
+	measure "$@" </dev/null &
+	set +m
+}
+
+stop_all()
+{
+	local job
+	for job in $(jobs -p); do
+		kill -- "-$job" 2>/dev/null || true
+	done
+}
+trap stop_all EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+count()
+{
+	! measured "$@" || return 0
+	if [ "$limit" = 0 ]; then
+		left=$((left + 1))
+	else
+		failed=$((failed + 1))
+	fi
+}
+
+failed=0 left=0
+# A busy host may spoil some, so there is a second try.
+for _ in 1 2; do
+	each start
+	wait
 done
+each count
 
 # ---- costs ----
 

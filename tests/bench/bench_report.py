@@ -303,8 +303,8 @@ def conditions(good):
             f"{option['pages'] // 256} MiB touched, on the fast node at first as far as "
             f"it goes: {machine['fast_mib_available']:.0f} MiB were free there. "
             f"{option['rate_per_s']:.0f} accesses/s. Scanner: "
-            f"delay {knobs['scan_delay_ms']} ms, period {knobs['scan_period_min_ms']} to "
-            f"{knobs['scan_period_max_ms']} ms of CPU time, {knobs['scan_size_mb']} MB a round. "
+            f"delay {knobs['scan_delay_ms']} ms, {knobs['scan_size_mb']} MB a round, "
+            "one round in the scan period below (CPU time). "
             f"Modelled time: {option['fast_ns']:.0f} ns for fast memory, "
             f"{option['slow_ns']:.0f} ns for slow memory, {option['fault_ns']:.0f} ns a "
             f"hint fault, {option['migrate_ns']:.0f} ns a page moved.")
@@ -315,14 +315,14 @@ def lengths(good):
     for workload in WORKLOADS:
         cases = [c for (w, _), cs in sorted(good.items()) if w == workload for c in cs]
         if not cases:
-            out.append(f"| {workload} | {WORKLOADS[workload]} | not measured yet | | |")
+            out.append(f"| {workload} | {WORKLOADS[workload]} | not measured yet | | | |")
             continue
-        o = cases[0]["mode2"]["options"]
+        o, knobs = cases[0]["mode2"]["options"], cases[0]["mode2"]["machine"]["knobs"]
         hot = o["hot_pages"] if cases[0]["classes"] else "-"
         out.append(f"| {workload} | {WORKLOADS[workload]} | {o['seconds']:.0f} s | "
-                   f"{o['rate_per_s']:.0f} | {hot} |")
-    return "\n".join(["| Workload | What | Length | Accesses/s | Hot pages |",
-                      "|---|---|---|---|---|"] + out)
+                   f"{o['rate_per_s']:.0f} | {hot} | {knobs['scan_period_min_ms']} ms |")
+    return "\n".join(["| Workload | What | Length | Accesses/s | Hot pages | Scan period |",
+                      "|---|---|---|---|---|---|"] + out)
 
 
 def page(good, cost, notes, default, plots):
