@@ -288,16 +288,15 @@ static __always_inline void count_move(__s32 src, __s32 dst, __u32 what, __u64 n
  */
 static __always_inline int count_outcome(unsigned long long *ctx, __u32 ok, __u32 bad, bool count_ok)
 {
-	__u64 folio = 0, node = 0, ret = 0;
+	__u64 node = 0, ret = 0;
 	struct tier_node *state;
 	__u32 dst;
 	__s32 src;
 
-	if (!tier_stamp_bits || bpf_get_func_arg(ctx, 0, &folio) ||
-	    bpf_get_func_arg(ctx, bpf_get_func_arg_cnt(ctx) - 1, &node) ||
-	    bpf_get_func_ret(ctx, &ret))
+	if (bpf_get_func_ret(ctx, &ret) || (!(__s32)ret && !count_ok) || !tier_stamp_bits ||
+	    bpf_get_func_arg(ctx, bpf_get_func_arg_cnt(ctx) - 1, &node))
 		return 0;
-	src = tier_compat_folio_nid((void *)folio, tier_stamp_shift, tier_stamp_bits);
+	src = tier_compat_folio_nid((const void *)ctx[0], tier_stamp_shift, tier_stamp_bits);
 	if (is_top(src) || !is_top(node))
 		return 0;
 	dst = node;
@@ -306,7 +305,7 @@ static __always_inline int count_outcome(unsigned long long *ctx, __u32 ok, __u3
 		count_move(src, node, bad, 1);
 		if (state)
 			add(&state->moved_failed, 1);
-	} else if (count_ok) {
+	} else {
 		count_move(src, node, ok, 1);
 		if (state)
 			add(&state->moved_ok, 1);

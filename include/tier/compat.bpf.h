@@ -17,6 +17,10 @@
  * f). A folio starts with its first struct page, so one accessor serves both,
  * and the kernels before 6.7 that pass a page where later ones pass a folio.
  * May go when 6.17 is no longer supported.
+ *
+ * folio is an argument of the traced function, as its context has it: then this
+ * is one load, where a helper that copies from an unknown address takes some
+ * seventy instructions.
  */
 struct page___memdesc {
 	struct {
@@ -27,8 +31,8 @@ struct page___memdesc {
 static inline __attribute__((always_inline)) __u64 tier_compat_folio_flags(const void *folio)
 {
 	if (bpf_core_field_exists(struct page___memdesc, flags.f))
-		return BPF_CORE_READ((const struct page___memdesc *)folio, flags.f);
-	return BPF_CORE_READ((const struct page *)folio, flags);
+		return ((const struct page___memdesc *)folio)->flags.f;
+	return ((const struct page *)folio)->flags;
 }
 
 /*
