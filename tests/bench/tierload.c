@@ -124,8 +124,8 @@ static int make_workers(struct tl_run *run)
 
 	if (!opt->two)
 		return make_worker(run, opt->kind, opt->pages, 1.0);
-	err = make_worker(run, TL_HOTCOLD, opt->pages / 2, 0.5);
-	return err ? err : make_worker(run, TL_STREAM, opt->pages / 2, 0.5);
+	err = make_worker(run, TL_STREAM, opt->pages / 2, 0.5);
+	return err ? err : make_worker(run, TL_HOTCOLD, opt->pages / 2, 0.5);
 }
 
 static int start_worker(struct tl_run *run, struct tl_worker *worker)
@@ -152,7 +152,7 @@ static int check_alive(const struct tl_run *run)
 	siginfo_t info;
 	int w;
 
-	for (w = 0; w < run->workers; w++) {
+	for (w = 0; w < run->workers && run->worker[w].pid; w++) {
 		info.si_pid = 0;
 		if (waitid(P_PID, run->worker[w].pid, &info, WEXITED | WNOHANG | WNOWAIT) ||
 		    !info.si_pid)
@@ -168,18 +168,29 @@ static int check_alive(const struct tl_run *run)
 	return 0;
 }
 
+/* One after the other, so that the first one's memory is in place before the next begins. */
+static int start_workers(struct tl_run *run)
+{
+	int err = 0, w;
+
+	for (w = 0; !err && w < run->workers; w++) {
+		err = start_worker(run, &run->worker[w]);
+		while (!err && !interrupted && atomic_load(&run->ctl->ready) <= (uint32_t)w) {
+			err = check_alive(run);
+			sleep_until(now_ns() + 2000000);
+		}
+		if (!err && interrupted)
+			err = -EINTR;
+	}
+	return err;
+}
+
 static int wait_ready(struct tl_run *run)
 {
 	const struct tl_options *opt = run->opt;
-	int err = 0, w;
+	int err, w;
 	FILE *f;
 
-	while (!err && !interrupted && atomic_load(&run->ctl->ready) < (uint32_t)run->workers) {
-		err = check_alive(run);
-		sleep_until(now_ns() + 2000000);
-	}
-	if (err || interrupted)
-		return err ? err : -EINTR;
 	for (w = 0; w < run->workers; w++)
 		run->worker[w].area = run->ctl->area[w];
 	if (opt->ready_file) {
@@ -328,7 +339,7 @@ int main(int argc, char **argv)
 	struct tl_options opt;
 	struct tl_nodes nodes;
 	struct tl_run run = { .opt = &opt, .nodes = &nodes, .worker = workers };
-	int err, w, end_err;
+	int err, end_err;
 
 	tl_parse_options(&opt, argc, argv);
 	if (tl_find_nodes(&nodes))
@@ -345,8 +356,8 @@ int main(int argc, char **argv)
 	err = make_workers(&run);
 	if (!err)
 		err = check_room(&run);
-	for (w = 0; !err && w < run.workers; w++)
-		err = start_worker(&run, &workers[w]);
+	if (!err)
+		err = start_workers(&run);
 	if (!err)
 		err = measure(&run);
 	end_err = end_workers(&run);

@@ -27,7 +27,7 @@ enum tl_place { TL_PLACE_SLOW, TL_PLACE_FAST, TL_PLACE_DEFAULT };
 struct tl_options {
 	const char *workload;
 	enum tl_kind kind;
-	bool two;		/* a hotcold and a streaming process */
+	bool two;		/* a streaming process, and then a hotcold one */
 	bool touch;		/* a walk over all pages, counted in rounds */
 	uint32_t pages;		/* of all workers together */
 	uint32_t hot_pages;
