@@ -13,21 +13,23 @@
  * into room. A warm page goes up for one of four reasons, the first that applies:
  *   room	pages that went up do not come back, so the node is not full, or
  *		full of colder ones: the hottest go up, a 20th of the room a
- *		second, or a quarter of that while others are demoted for them.
+ *		second, or an eighth of that while others are demoted for them.
  *		When pages come back, or never moved, it closes at once.
  *   proven	it was warm at its last fault too, or when it went up, and that
  *		is more than chance now: among pages that are all alike, who was
  *		warm once is not warm again more often than any other.
  *   hot	a population of its own stands out at the short end (tier/rank.h
  *		tells how), and the page is part of it: no second look is needed.
- *   surge	faults come at twice the usual pace, as they do just after the
- *		program turned to other pages. Their latencies tell little then,
- *		for they had waited: warm are twice as long ones, and all go up,
- *		into room if there is some.
+ *   surge	pages that had waited long fault at four times the usual pace, as
+ *		they do just after the program turned to other pages. Their
+ *		latencies tell nothing then: for a quarter of a second all go up,
+ *		warm or not, into room if there is some.
  * Else a warm page is marked, and refused once. Budget: the last three share
  * one; it is refilled with a node's worth in refill_s seconds, and saved up to
  * an eighth of the node, so that a change is followed at once and huge pages
- * fit. The weaker the evidence, the more of it must be left.
+ * fit. Proven pages take no more than half of the savings: the rest is for a change.
+ * Proven and hot ones together take no more than a 64th of the node a second: a sweep
+ * close behind the scanner looks like a hot population, but not for long.
  *
  * Storage and errors. At most 2^19 marks of 32 bits, 2 MiB for the machine, one page
  * to a place: a later page takes the place of an earlier one. With 100 000 marks
@@ -36,8 +38,9 @@
  * one of 2^12 cases. Of cold faults, which are the most, one in four is counted, for
  * four; the others only wipe out their page's mark.
  *
- * First seconds. In its first second of faults the policy only counts, and
- * leaves them to the kernel's own algorithm, as before it was loaded.
+ * First second. Its first second of faults, or the first thousand of them, the
+ * policy only counts, and leaves them to the kernel's own algorithm, as before it
+ * was loaded.
  *
  * Source. Ranking against a capacity is in MEMTIS (SOSP 2023), promotion at the
  * second access in TPP (ASPLOS 2023); the tests for a population of its own and
@@ -45,9 +48,11 @@
  *
  * Where it does badly. After a change, pages that faulted cold since their last
  * scan are seen only after the next one; promote-all has them up already, by
- * luck. In shadow before Linux 5.16 returns are taken from page frames, which
- * says little. Streams that sweep over a range faster than it is scanned fault
- * in bands that may look like a hot population; returns then shrink the budget.
+ * luck. The first sweep of a program over memory that it had left alone looks
+ * like a change. In shadow before Linux 5.16 returns are taken from page frames,
+ * which says little. Streams that sweep over a range faster than it is scanned
+ * fault in bands that may look like a hot population; returns then shrink the
+ * budget.
  */
 #include <tier/policy.bpf.h>
 #include <tier/rank.h>
@@ -179,7 +184,7 @@ static __always_inline enum tier_decision decide(const struct tier_fault *f)
 
 	if (!rank)
 		return TIER_KERNEL;
-	if (tier_rank_pace(rank, f->now_ms))
+	if (tier_rank_pace(rank, f->now_ms, f->latency_ms))
 		rank_tick(rank, f->now_ms, nid);
 	if (f->latency_ms >= rank->cold_ms && tier_rank_skip(f->nr_pages, hash)) {
 		index = hash & rank_marks_mask;

@@ -15,8 +15,10 @@
  * free. While a node is empty, a hot page left out costs more than a cold one let in.
  * Once pages are demoted, a quarter as many as go up, each that goes up pushes another one
  * down, and which of the two is hotter is not known before one of them comes back: then
- * the share is a quarter. A promotion that fails meanwhile only came too early; without
- * demotion it says that the node is full.
+ * the share is an eighth, and it uses up eight times as much of the room; as long as no heat
+ * is known to last it is a 32nd. So it is in the first second, of whose demotions nobody
+ * knows. A promotion that fails meanwhile only came too early; without demotion it says
+ * that the node is full.
  *
  * hot: the end of a population of its own at the short end of the fast sum.
  * Pages of one access rate spread their latencies evenly over short times: below
@@ -30,11 +32,14 @@
  * proven: pages that were warm, and at their next fault are warm again, compared
  * with what chance makes of it: with one access rate for all, being below T once
  * tells nothing of the next time. What exceeds chance by a sixteenth and by more
- * than its own scatter is heat that lasts. T is where most of it lies below, or less:
- * as many go up as exceed chance, or four times as many if the refill pays for them.
+ * than its own scatter is heat that lasts; by half and three times its scatter, beyond
+ * doubt. T is where most of it lies below, or less: as many go up as exceed chance, or
+ * four times as many if the refill pays for them.
  *
- * surge: twice the faults of a usual window and 16, and more than any window had
- * lately; half of that maximum is forgotten in 22 s. It lasts a quarter of a second.
+ * surge: faults of pages that had waited, as cold ones do: four times as many as a usual
+ * window has of all, and 16, and more than any window had lately; half of that maximum is
+ * forgotten in 22 s. It lasts a quarter of a second. A scan makes a burst too, but of pages
+ * that fault soon after it.
  *
  * The includer brings __u32, __u64, __s32, __s64 and bool.
  */
@@ -47,12 +52,14 @@
 #define TIER_RANK_UNIT_SHIFT	6	/* sums are in 64ths: small ones would round away */
 #define TIER_RANK_SLOW_SHIFT	5	/* lose a 32nd a second */
 #define TIER_RANK_FAST_SHIFT	2	/* lose a quarter a second */
+#define TIER_RANK_LEARN_FAULTS	1024	/* then the first interval ends */
 #define TIER_RANK_MIN_FAULTS	64	/* fewer faults show no population */
 #define TIER_RANK_MIN_RETURNS	8	/* fewer returning pages do not show a full node */
 #define TIER_RANK_FIRST_SLOT	17	/* 40 ms: at shorter times the tick shows, 4 or 10 ms */
 #define TIER_RANK_SCORES	64	/* slots kept in marks; longer latencies are never warm */
 #define TIER_RANK_FILL_S	20	/* room is used up by a 20th a second: the hottest first */
-#define TIER_RANK_SWAP_PACE	4	/* so much slower if each pushes another one down */
+#define TIER_RANK_SWAP_PACE	8	/* so much slower if each pushes another one down */
+#define TIER_RANK_BLIND_PACE	32	/* the same where no heat is known to last */
 #define TIER_RANK_PROVEN_TIMES	4	/* of the proven go up: those beyond chance, times this */
 #define TIER_RANK_SAVE_S	4	/* a share that is not used is saved up so long */
 #define TIER_RANK_PROBE_MIN	5	/* growth of room: a 2^-5 part of the node a second */
@@ -61,6 +68,7 @@
 #define TIER_RANK_SAMPLE	4U	/* one cold page in so many is looked at closely */
 #define TIER_RANK_WINDOW_MS	16U
 #define TIER_RANK_SURGE_MS	256U
+#define TIER_RANK_SURGE_TIMES	4	/* the usual pace */
 #define TIER_RANK_SETTLE_S	10	/* so long no surge is looked for: every rise is one */
 
 #define TIER_RANK_INLINE static inline __attribute__((always_inline))
@@ -69,7 +77,8 @@ struct tier_rank {
 	/* what a fault looks at: a cache line */
 	__u32 window_ms;		/* start of this window of faults */
 	__u32 window_faults;
-	__u32 surge_faults;		/* so many in a window begin a surge */
+	__u32 window_waited;		/* of those the ones of pages that had waited, cold ones */
+	__u32 surge_faults;		/* so many of these in a window begin a surge */
 	__u32 cold_ms;			/* from here on a fault is cold: tier_rank_set_cold() */
 	__u32 learned;			/* there are thresholds */
 	__u32 surging;
@@ -78,9 +87,11 @@ struct tier_rank {
 	__u32 hot_ms;
 	__u32 hot_open;			/* seconds that hot pages still go up at first sight */
 	__u32 proven_slot;		/* both latencies below: proven */
-	__u32 adjusted_ms;		/* time of the last adjustment, 0: none yet */
 	__s64 budget_pages;		/* that may yet go up; below 0 after a large folio */
 	__s64 room_pages;		/* the same for this second's share of the room */
+	__s64 second_pages;		/* of the budget, in this second, for hot and proven ones */
+	__u32 adjusted_ms;		/* time of the last adjustment, 0: none yet */
+	__u32 first_faults;		/* before the first adjustment */
 	/* counted since the last adjustment */
 	__u64 now[TIER_HIST_SLOTS];
 	__u64 now_marked[TIER_RANK_SCORES];
@@ -115,6 +126,8 @@ struct tier_rank {
 	__u32 backoff_start_ms;
 	__u32 surge_ms;			/* start of the last surge */
 	__u32 window_peak;		/* decaying maximum of window_faults */
+	__u32 lasting;			/* some heat lasts, beyond doubt */
+	__u32 reserved;
 	/* scratch: in registers the verifier would follow every value through every round */
 	__u64 below[TIER_HIST_SLOTS];	/* sum over the slots before */
 	__u64 best;
@@ -179,12 +192,16 @@ TIER_RANK_INLINE __u32 tier_rank_mark_slot(__u32 mark)
 
 /* ---- steps of a fault ---- */
 
-/* True once per interval, for one CPU, which then adjusts. The first fault starts the clock. */
+/*
+ * True once per interval, for one CPU, which then adjusts. The first fault starts the clock;
+ * the first interval is shorter if there are faults enough to learn from.
+ */
 TIER_RANK_INLINE bool tier_rank_due(struct tier_rank *rank, __u32 now_ms)
 {
 	__u32 last = *(volatile __u32 *)&rank->adjusted_ms;
 
-	if (last && now_ms - last <= TIER_RANK_INTERVAL_MS)
+	if (last && now_ms - last <= TIER_RANK_INTERVAL_MS &&
+	    (rank->learned || rank->first_faults < TIER_RANK_LEARN_FAULTS))
 		return false;
 	return __sync_val_compare_and_swap(&rank->adjusted_ms, last, now_ms ? now_ms : 1) == last &&
 	       last;
@@ -196,6 +213,16 @@ TIER_RANK_INLINE bool tier_rank_spend(__s64 *budget, __u32 nr_pages, __s64 reser
 	if (*(volatile __s64 *)budget <= reserve)
 		return false;
 	__sync_fetch_and_sub(budget, (__s64)nr_pages);
+	return true;
+}
+
+/* The same of the budget for what is no emergency: it must not all go in one second. */
+TIER_RANK_INLINE bool tier_rank_spend_evenly(struct tier_rank *rank, __u32 nr_pages, __s64 reserve)
+{
+	if (*(volatile __s64 *)&rank->second_pages <= 0 ||
+	    !tier_rank_spend(&rank->budget_pages, nr_pages, reserve))
+		return false;
+	__sync_fetch_and_sub(&rank->second_pages, (__s64)nr_pages);
 	return true;
 }
 
@@ -236,13 +263,13 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
 	    tier_rank_spend(&rank->room_pages, page->nr_pages, 0))
 		return TIER_PROMOTE_OTHER;
 	if (proven_slot < rank->proven_slot &&
-	    tier_rank_spend(&rank->budget_pages, page->nr_pages, 0))
+	    tier_rank_spend_evenly(rank, page->nr_pages, node_pages / 16))
 		return TIER_PROMOTE_HOT;
 	if (page->latency_ms < rank->hot_ms && rank->hot_open &&
-	    tier_rank_spend(&rank->budget_pages, page->nr_pages, node_pages / 64))
+	    tier_rank_spend_evenly(rank, page->nr_pages, node_pages / 64))
 		return TIER_PROMOTE_HOT;
 	if (rank->surging &&
-	    tier_rank_spend(&rank->budget_pages, page->nr_pages, node_pages / 16))
+	    tier_rank_spend(&rank->budget_pages, page->nr_pages, node_pages / 32))
 		return TIER_PROMOTE_OTHER;
 	return TIER_REJECT_ONCE;
 }
@@ -253,17 +280,19 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
  */
 TIER_RANK_INLINE void tier_rank_set_cold(struct tier_rank *rank)
 {
-	__u32 cold_ms = rank->surging ? rank->warm_ms * 2 : rank->warm_ms;
+	__u32 cold_ms = rank->surging ? 0xffffffffU : rank->warm_ms;
 
 	rank->cold_ms = cold_ms > rank->room_ms ? cold_ms : rank->room_ms;
 }
 
 /* Is it time for tier_rank_window()? To be asked at each fault: counts it. */
-TIER_RANK_INLINE bool tier_rank_pace(struct tier_rank *rank, __u32 now_ms)
+TIER_RANK_INLINE bool tier_rank_pace(struct tier_rank *rank, __u32 now_ms, __u32 latency_ms)
 {
 	__sync_fetch_and_add(&rank->window_faults, 1U);
+	if (latency_ms >= rank->cold_ms)
+		__sync_fetch_and_add(&rank->window_waited, 1U);
 	return now_ms - rank->window_ms >= TIER_RANK_WINDOW_MS ||
-	       *(volatile __u32 *)&rank->window_faults >= rank->surge_faults;
+	       *(volatile __u32 *)&rank->window_waited >= rank->surge_faults;
 }
 
 /*
@@ -275,17 +304,21 @@ TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 	__u32 faults = rank->window_faults;
 
 	if (now_ms - rank->window_ms >= TIER_RANK_WINDOW_MS) {
+		if (!rank->learned)
+			rank->first_faults += faults;
 		rank->window_ms = now_ms;
-		rank->window_faults = 0;
+		rank->window_faults = rank->window_waited = 0;
 		if (!rank->surging) {
 			if (faults > rank->window_peak)
 				rank->window_peak = faults;
+			if (faults > rank->surge_faults)
+				rank->surge_faults = faults;
 		} else if (now_ms - rank->surge_ms >= TIER_RANK_SURGE_MS) {
 			rank->surging = 0;
 			rank->surge_faults = rank->window_peak;
 			tier_rank_set_cold(rank);
 		}
-	} else if (rank->learned && !rank->surging && faults >= rank->surge_faults) {
+	} else if (rank->learned && !rank->surging && rank->window_waited >= rank->surge_faults) {
 		rank->surging = 1;
 		rank->surge_ms = now_ms;
 		/* the next has to be twice as strong: bursts with every scan are no news */
@@ -411,9 +444,9 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
 	rank->window_peak -= rank->window_peak / 32;
 	if (rank->surging)
 		return;
-	/* twice the usual pace and a bit, and more than any window has seen lately */
-	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) * (2 * TIER_RANK_WINDOW_MS) /
-	      1000 + 16;
+	/* more than any window has seen lately */
+	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) *
+	      (TIER_RANK_SURGE_TIMES * TIER_RANK_WINDOW_MS) / 1000 + 16;
 	if (sum < rank->window_peak)
 		sum = rank->window_peak;
 	rank->surge_faults = rank->seconds > TIER_RANK_SETTLE_S << TIER_RANK_UNIT_SHIFT &&
@@ -440,6 +473,7 @@ TIER_RANK_INLINE void tier_rank_income(struct tier_rank *rank, __u32 now_ms, __u
 	}
 	if (more > node_pages / 64)
 		more = node_pages / 64;
+	rank->second_pages = node_pages / 64 + 1;
 	if (rank->budget_pages < (__s64)(node_pages / 8))
 		__sync_fetch_and_add(&rank->budget_pages,
 				     (__s64)(refill_pages + (more >> (rank->backoff_shift & 31))));
@@ -460,9 +494,13 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 	volatile __u32 *warm_slot = &rank->warm_slot, *room_slot = &rank->room_slot;
 	__s64 spent = rank->room_given - *(volatile __s64 *)&rank->room_pages;
 	__u64 mass, share, part, returned = rank->returned;
-	bool swapping = tier_rank_many(rank, rank->demoted, folio, 4);
+	/* in the first interval nobody counted who had to make way */
+	bool swapping = !rank->learned || tier_rank_many(rank, rank->demoted, folio, 4);
 	__s64 more, most;
 
+	/* if others had to make way, there was no room */
+	if (swapping)
+		spent *= TIER_RANK_SWAP_PACE;
 	if (spent > 0)
 		rank->credit -= (__u64)spent < rank->credit ? (__u64)spent : rank->credit;
 	/* while others make way a promotion may come too early: that says nothing */
@@ -483,7 +521,7 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 	share = rank->credit / TIER_RANK_FILL_S + 1;
 	/* until it shows which of both are the hotter ones */
 	if (swapping)
-		share = share / TIER_RANK_SWAP_PACE + 1;
+		share = share / (rank->lasting ? TIER_RANK_SWAP_PACE : TIER_RANK_BLIND_PACE) + 1;
 	more = rank->room_pages + (__s64)share;
 	most = share * TIER_RANK_SAVE_S;
 	rank->room_pages = more < most ? more : most;
@@ -506,16 +544,17 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 }
 
 /* Below which slot being warm twice is more than chance, as far as the budget goes. */
-TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 folio,
-				      __u64 refill_pages)
+TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 node_pages, __u64 sum,
+				      __u64 folio, __u64 refill_pages)
 {
 	volatile __u32 *slot = &rank->again_slot;
 	volatile __u64 *best = &rank->best;
 	__u64 marked = 0, again = 0, hits, chance, excess, most, mass = refill_pages;
+	volatile __u32 *lasting = &rank->lasting;
 
 	/* whole faults from here on: products of 64ths would overflow */
 	sum = (sum >> TIER_RANK_UNIT_SHIFT) + 1;
-	*best = *slot = 0;
+	*best = *slot = *lasting = 0;
 	for (__u32 i = 0; i < TIER_RANK_SCORES; i++) {
 		marked += rank->marked[i];
 		again += rank->again[i];
@@ -525,13 +564,15 @@ TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 f
 		if (hits < 8 || hits <= chance + chance / 16)
 			continue;
 		excess = hits - chance;
+		if (excess * 2 > chance && excess * excess > hits * 9)
+			*lasting = 1;
 		if (excess > *best && excess * excess > hits) {
 			*best = excess;
 			*slot = i + 1;
 		}
 	}
-	if (rank->budget_pages > 0)
-		mass += (__u64)rank->budget_pages / 8;
+	if (rank->budget_pages > (__s64)(node_pages / 16))
+		mass += (__u64)(rank->budget_pages - (__s64)(node_pages / 16)) / 8;
 	mass = mass * rank->seconds / folio;
 	/* what lies beyond that is less certain: only from this second's refill */
 	excess = *best << TIER_RANK_UNIT_SHIFT;
@@ -571,7 +612,7 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 	folio = (sum + rank->extra) / sum;
 	tier_rank_income(rank, now_ms, node_pages, refill_pages, folio, patience_ms);
 	tier_rank_room(rank, now_ms, node_pages, sum, folio, patience_ms);
-	tier_rank_prove(rank, sum, folio, refill_pages);
+	tier_rank_prove(rank, node_pages, sum, folio, refill_pages);
 	tier_rank_set_cold(rank);
 	rank->learned = 1;
 }

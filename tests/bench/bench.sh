@@ -44,21 +44,23 @@ common=(--mib 160 --rate 50000 --place default)
 classes_s=10
 
 # workload NAME: sets args, and seconds for the latencies of the two classes of pages: 0 where
-# pages do not fall into classes. After a minute promotions are those of a steady state; four
-# minutes are enough for these to outweigh those of the start, but for W6: there all that is worth
-# moving is half of what mode 2 promotes in two minutes. W3 is looked at more often, for the time
-# after a move is what counts there. W7 is slower, for of the 512 pages of a huge page any access
-# is the first one, and spins while it waits: the scanner counts CPU time. It begins on the slow
-# node: in a full fast node of this size no block for a huge page is ever free, and nobody
-# promotes one. A memcached, paced so that it keeps up, takes less CPU time than the others: its
-# scan period is shorter.
+# pages do not fall into classes. After a minute promotions are those of a steady state; the
+# length is such that these outweigh those of the start.
+# W3 is looked at more often, for the time after a move is what counts there; and scanned more
+# often: with the period of the others a pass over memory takes as long as the hot set stays.
+# W6 is longer, for mode 2 promotes the least there.
+# W7 is slower, for of the 512 pages of a huge page any access is the first one, and spins while
+# it waits: the scanner counts CPU time. It begins on the slow node: in a full fast node of this
+# size no block for a huge page is ever free, and nobody promotes one.
+# A memcached, paced so that it keeps up, takes less CPU time than the others: its scan period
+# is shorter.
 workload()
 {
 	local classes=$classes_s length=240 period=$scan_period_ms
 	case $1 in
 	W1) args=(hotcold "${common[@]}") ;;
 	W2) args=(zipf "${common[@]}"); classes=0 ;;
-	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 500); length=180 ;;
+	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 500); length=180 period=300 ;;
 	W4) args=(scanmix "${common[@]}") ;;
 	W5) args=(uniform "${common[@]}"); classes=0 ;;
 	W6) args=(two "${common[@]}" --hot-pages 768); length=480 ;;
@@ -133,12 +135,14 @@ mkdir -p "$out/cases"
 qemu=$(qemu-system-x86_64 --version | sed -n '1s/.*version \([0-9.]*\).*/\1/p')
 
 # key WORKLOAD POLICY: of all that decides what a case shows: the sources of the policy's
-# decisions (not the kit's: it counts and passes them on), the workload, the machine.
+# decisions (not the kit's: it counts and passes them on), the workload with its generator, the
+# machine.
 key()
 {
 	local file=$top/bpf/policy_$2.bpf.c
 	workload "$1"
 	{
+		cat "$here"/tierload*.[ch] "$here"/{kvload.c,clock.h,bench_guest.sh}
 		# shellcheck disable=SC2046 # names without blanks
 		(cd "$top/include" && cat "$file" $(sed -n 's/^#include <\(tier\/.*\)>/\1/p' "$file" |
 			grep -v '^tier/policy.bpf.h$'))

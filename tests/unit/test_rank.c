@@ -174,10 +174,10 @@ static void lasting_heat_is_proven(void **state)
 	assert_in_range(limit_ms, 50, 400);
 	/* a budget that is used up takes the hottest of them only */
 	rank.budget_pages = -100000;
-	tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, 20);
+	tier_rank_prove(&rank, NODE, tier_rank_sum(&rank, rank.slow), 1, 20);
 	assert_true(tier_hist_low(rank.proven_slot) < limit_ms);
 	assert_true(rank.proven_slot > 0);
-	tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, 0);
+	tier_rank_prove(&rank, NODE, tier_rank_sum(&rank, rank.slow), 1, 0);
 	assert_in_range(rank.proven_slot, 0, 4);
 }
 
@@ -198,7 +198,7 @@ static void little_heat_is_used_up_by_the_refill(void **state)
 	}
 	rank.budget_pages = NODE / 8;
 	for (int i = 0; i < 2; i++) {
-		tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, i ? NODE : 1);
+		tier_rank_prove(&rank, NODE, tier_rank_sum(&rank, rank.slow), 1, i ? NODE : 1);
 		for (__u32 slot = 0; slot < rank.proven_slot; slot++)
 			again[i] += rank.again[slot];
 		print_message("refill %d: proven below %llu ms, %llu pages a second\n", i ? (int)NODE : 1,
@@ -209,10 +209,13 @@ static void little_heat_is_used_up_by_the_refill(void **state)
 	assert_true(again[1] <= again[0] * (TIER_RANK_PROVEN_TIMES + 2));
 }
 
-/* The room of a second on an empty node. */
+/* The room of a second on an empty node, once it is known that it is empty. */
 static __s64 first_share(struct tier_rank *rank, __u32 *now_ms)
 {
 	populate(rank, 8000, 600);
+	second(rank, now_ms);
+	assert_in_range(rank->room_pages, 1, NODE / TIER_RANK_FILL_S / TIER_RANK_BLIND_PACE + 1);
+	rank->room_pages = rank->room_given = 0;
 	second(rank, now_ms);
 	return rank->room_pages;
 }
@@ -257,14 +260,26 @@ static void swapping_is_slow(void **state)
 	struct tier_rank rank = {};
 	__u32 now = 100000;
 	__s64 share = first_share(&rank, &now);
+	__u64 credit;
 
 	rank.now_promoted = 1000;
 	rank.now_failed = 500;
 	rank.now_demoted = 1000;
-	rank.room_pages = 0;
+	rank.room_pages = rank.room_given = 0;
 	second(&rank, &now);
-	assert_in_range(rank.room_pages, share / TIER_RANK_SWAP_PACE / 2, share / TIER_RANK_SWAP_PACE + 1);
-	assert_true(rank.credit > NODE / 2);
+	assert_in_range(rank.room_pages, share / TIER_RANK_BLIND_PACE, share / TIER_RANK_BLIND_PACE + 1);
+	/* faster if some heat is known to last */
+	rank.now_demoted = 1000;
+	rank.room_pages = rank.room_given = 0;
+	rank.lasting = 1;
+	second(&rank, &now);
+	assert_in_range(rank.room_pages, share / TIER_RANK_SWAP_PACE, share / TIER_RANK_SWAP_PACE + 1);
+	/* each that went up took a place that was not free */
+	credit = rank.credit;
+	rank.now_demoted = 1000;
+	rank.room_pages -= 300;
+	second(&rank, &now);
+	assert_in_range(credit - rank.credit, 300 * TIER_RANK_SWAP_PACE - 100, 300 * TIER_RANK_SWAP_PACE);
 	/* a few demotions are others' doing */
 	for (int i = 0; i < 20; i++)
 		second(&rank, &now);
@@ -303,10 +318,12 @@ static void an_empty_node_is_less_choosy(void **state)
 
 	/* more than the share holds: the hottest of them, one slot more than fits */
 	memset(&rank, 0, sizeof(rank));
-	populate(&rank, 80000, 600);
-	second(&rank, &now);
+	for (int i = 0; i < 2; i++) {
+		populate(&rank, 80000, 600);
+		second(&rank, &now);
+	}
 	assert_in_range(80000 * share_below(rank.room_ms, 600), NODE / TIER_RANK_FILL_S,
-			NODE / TIER_RANK_FILL_S * 3 / 2);
+			NODE / TIER_RANK_FILL_S * 5 / 3);
 	assert_int_equal(rank.cold_ms, rank.warm_ms);
 }
 
@@ -377,10 +394,10 @@ static void thrash_takes_the_extra_income(void **state)
 	assert_int_equal(rank.backoff_shift, 0);
 }
 
-/* What a fault does before it is decided; true during a surge. */
+/* What the fault of a page that waited long does before it is decided; true during a surge. */
 static bool pace(struct tier_rank *rank, __u32 now_ms)
 {
-	if (tier_rank_pace(rank, now_ms))
+	if (tier_rank_pace(rank, now_ms, 60000))
 		tier_rank_window(rank, now_ms);
 	return rank->surging;
 }
@@ -399,7 +416,7 @@ static void no_surge_before_the_pace_is_known(void **state)
 	}
 }
 
-static void surge_is_twice_the_pace(void **state)
+static void surge_is_four_times_the_pace(void **state)
 {
 	struct tier_rank rank = {};
 	__u32 now = 0xffff0000, surges = 0;	/* wraps on the way */
@@ -416,17 +433,30 @@ static void surge_is_twice_the_pace(void **state)
 		second(&rank, &now);
 	}
 	assert_int_equal(surges, 0);
-	/* half as much again is none */
-	for (int i = 0; i < 600; i++)
-		surges += pace(&rank, now + i / 6);
+	/* three times as many are none */
+	for (int i = 0; i < 1200; i++)
+		surges += pace(&rank, now + i / 12);
+	assert_int_equal(surges, 0);
+	now += 200;
+	/* nor are those that fault soon after their scan */
+	for (int i = 0; i < 2000; i++) {
+		if (tier_rank_pace(&rank, now + i / 25, rank.cold_ms - 1))
+			tier_rank_window(&rank, now + i / 25);
+		surges += rank.surging;
+	}
+	assert_int_equal(surges, 0);
+	now += 200;
+	/* and these are what others are compared with */
+	for (int i = 0; i < 2000; i++)
+		surges += pace(&rank, now + i / 24);
 	assert_int_equal(surges, 0);
 	now += 200;
 	for (int i = 0; i < 2000; i++)
 		surges += pace(&rank, now + i / 40);
-	assert_in_range(surges, 1500, 1999);
+	assert_in_range(surges, 1500, 1699);
 	assert_int_equal(rank.hot_open, 2);
-	/* cold begins later: what faults now had waited */
-	assert_int_equal(rank.cold_ms, rank.warm_ms * 2);
+	/* nothing is cold: what faults now had waited */
+	assert_int_equal(rank.cold_ms, ~0U);
 	/* it ends by itself */
 	now += TIER_RANK_SURGE_MS + 100;
 	assert_false(pace(&rank, now));
@@ -516,7 +546,8 @@ static void cold_faults_are_sampled(void **state)
 static void reasons_in_order(void **state)
 {
 	struct tier_rank rank = { .room_ms = 50, .room_pages = 2, .proven_slot = 20, .hot_ms = 100,
-				  .hot_open = 1, .budget_pages = NODE / 8 };
+				  .hot_open = 1, .budget_pages = NODE / 8,
+				  .second_pages = NODE / 64 };
 	struct tier_rank_page page = { .latency_ms = 40, .nr_pages = 1 };
 
 	assert_int_equal(tier_rank_reason(&rank, &page, TIER_RANK_SCORES, false, NODE),
@@ -534,16 +565,27 @@ static void reasons_in_order(void **state)
 	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_OTHER);
 	assert_int_equal(rank.room_pages, 0);
 	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_OTHER);
-	/* the weaker the evidence, the more must be left */
+	/* the last half of the savings is for changes, the last eighth for the hot ones */
 	rank.budget_pages = NODE / 16;
-	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_REJECT_ONCE);
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_PROMOTE_OTHER);
+	rank.surging = 0;
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_REJECT_ONCE);
+	rank.surging = 1;
+	rank.budget_pages = NODE / 32;
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_REJECT_ONCE);
 	page.latency_ms = 99;
 	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_HOT);
 	rank.budget_pages = NODE / 64;
-	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_REJECT_ONCE);
-	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_PROMOTE_HOT);
-	rank.budget_pages = 0;
 	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_REJECT_ONCE);
+	/* and not all of it in one second, but in a surge */
+	rank.surging = 0;
+	rank.budget_pages = NODE / 8;
+	rank.second_pages = 1;
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_PROMOTE_HOT);
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_REJECT_ONCE);
+	assert_int_equal(rank.budget_pages, NODE / 8 - 1);
+	rank.surging = 1;
+	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_PROMOTE_OTHER);
 }
 
 static void the_past_fades(void **state)
@@ -622,7 +664,7 @@ int main(void)
 		cmocka_unit_test(budget_is_saved_up_and_overdrawn),
 		cmocka_unit_test(thrash_takes_the_extra_income),
 		cmocka_unit_test(no_surge_before_the_pace_is_known),
-		cmocka_unit_test(surge_is_twice_the_pace),
+		cmocka_unit_test(surge_is_four_times_the_pace),
 		cmocka_unit_test(regular_bursts_are_no_surge),
 		cmocka_unit_test(marks),
 		cmocka_unit_test(frames_differ),

@@ -9,7 +9,8 @@
 
 #define NODE_PAGES	65536U
 #define START_MS	100000U
-#define NOW_MS		(START_MS + 1064)	/* the first second is over, and its last window */
+#define SECOND_MS	1064U	/* a second is over, and its last window */
+#define NOW_MS		(START_MS + 2 * SECOND_MS)
 
 static struct tier_rank rank_of(struct policy *p, __u32 node)
 {
@@ -37,26 +38,52 @@ static struct tier_fault page_at(__u32 page, __u32 now_ms, __u32 latency_ms)
 	return f;
 }
 
-/* A second's faults, a quarter of them soon after their scan: all are the kernel's to decide. */
+/*
+ * Two seconds of faults, a quarter of them soon after their scan: the first second's are the
+ * kernel's to decide, and after the second one it is known that nobody had to make way.
+ */
 static struct policy *learned(const struct setting *more)
 {
 	struct setting set[4] = { { "tier_top_node_pages", NODE_PAGES } };
-	static struct tier_replay_entry out[MAX_FAULTS];
-	static struct tier_fault f[MAX_FAULTS];
+	static struct tier_replay_entry out[1000];
+	static struct tier_fault f[1000];
 	struct policy *p;
 
 	for (int i = 0; more && more[i].name; i++)
 		set[i + 1] = more[i];
 	p = policy_start("rank", set);
-	for (__u32 i = 0; i < 4000; i++)
-		f[i] = page_at(100000 + i, START_MS + i / 4, i % 4 ? 2000 + i * 2 : i % 64);
-	policy_run(p, f, 4000, out);
-	for (int i = 0; i < 4000; i++)
-		assert_int_equal(out[i].decision, TIER_KERNEL);
-	assert_int_equal(policy_node(p, 0).threshold_ms, 0);
-	/* with the first fault after it there are thresholds */
+	for (__u32 s = 0; s < 2; s++) {
+		for (__u32 i = 0; i < 1000; i++)
+			f[i] = page_at(100000 + s * 1000 + i, START_MS + s * SECOND_MS + i,
+				       i % 4 ? 2000 + i * 8 : i % 64);
+		policy_run(p, f, 1000, out);
+		if (s)
+			break;
+		for (int i = 0; i < 1000; i++)
+			assert_int_equal(out[i].decision, TIER_KERNEL);
+		assert_int_equal(policy_node(p, 0).threshold_ms, 0);
+	}
 	assert_int_equal(policy_decide(p, page_at(50000, NOW_MS, 60000)), TIER_REJECT_COLD);
 	return p;
+}
+
+/* The first second ends with so many faults, if they come sooner. */
+static void many_faults_shorten_the_first_second(void **state)
+{
+	struct setting set[] = { { "tier_top_node_pages", NODE_PAGES }, { NULL } };
+	static struct tier_replay_entry out[4000];
+	static struct tier_fault f[4000];
+	struct policy *p = policy_start("rank", set);
+	__u32 kernel = 0;
+
+	for (__u32 i = 0; i < 4000; i++)
+		f[i] = page_at(i, START_MS + i / 8, i % 4 ? 2000 + i * 2 : i % 64);
+	policy_run(p, f, 4000, out);
+	for (int i = 0; i < 4000; i++)
+		kernel += out[i].decision == TIER_KERNEL;
+	assert_in_range(kernel, TIER_RANK_LEARN_FAULTS, TIER_RANK_LEARN_FAULTS + 8 * 32);
+	assert_in_range(policy_node(p, 0).threshold_ms, 1, 10000);
+	policy_stop(p);
 }
 
 static void first_second_is_the_kernels(void **state)
@@ -227,15 +254,16 @@ static void proven_pages_go_up(void **state)
 	struct policy *p;
 
 	rank.proven_slot = tier_hist_slot(long_ms);
-	rank.budget_pages = 1;
+	rank.budget_pages = NODE_PAGES / 16 + 1;
+	rank.second_pages = 2;
 	p = with_rank(&rank);
 	/* long at either of the two faults is not proven */
 	assert_int_equal(policy_decide(p, page_at(7, START_MS, short_ms)), TIER_REJECT_ONCE);
 	assert_int_equal(policy_decide(p, page_at(7, START_MS + 1, long_ms)), TIER_REJECT_ONCE);
 	assert_int_equal(policy_decide(p, page_at(7, START_MS + 2, short_ms)), TIER_REJECT_ONCE);
 	assert_int_equal(policy_decide(p, page_at(7, START_MS + 3, short_ms)), TIER_PROMOTE_HOT);
-	assert_int_equal(rank_of(p, 0).budget_pages, 0);
-	/* the budget is used up */
+	assert_int_equal(rank_of(p, 0).budget_pages, NODE_PAGES / 16);
+	/* the rest is saved up for a change */
 	assert_int_equal(policy_decide(p, page_at(7, START_MS + 4, short_ms)), TIER_REJECT_ONCE);
 	policy_stop(p);
 }
@@ -249,6 +277,7 @@ static void hot_pages_go_up_at_first_sight(void **state)
 	rank.hot_ms = 500;
 	rank.hot_open = 1;
 	rank.budget_pages = NODE_PAGES / 64 + 1;
+	rank.second_pages = 2;
 	p = with_rank(&rank);
 	assert_int_equal(policy_decide(p, page_at(7, START_MS, 500)), TIER_REJECT_ONCE);
 	assert_int_equal(policy_decide(p, page_at(8, START_MS, 499)), TIER_PROMOTE_HOT);
@@ -267,19 +296,22 @@ static void hot_pages_go_up_at_first_sight(void **state)
 	policy_stop(p);
 }
 
-static void warm_pages_go_up_in_a_surge(void **state)
+static void what_waited_goes_up_in_a_surge(void **state)
 {
 	struct tier_rank rank = settled();
 	struct policy *p;
 
 	rank.surge_faults = 3;
-	rank.budget_pages = NODE_PAGES / 16 + 1;
+	rank.budget_pages = NODE_PAGES / 32 + 1;
 	p = with_rank(&rank);
+	/* soon after their scan: a scan's burst, no surge */
+	for (__u32 i = 10; i < 20; i++)
+		assert_int_equal(policy_decide(p, page_at(i, START_MS, 1)), TIER_REJECT_ONCE);
 	for (__u32 i = 0; i < 2; i++)
-		assert_int_equal(policy_decide(p, page_at(i, START_MS + i, 1)), TIER_REJECT_ONCE);
-	assert_int_equal(policy_decide(p, page_at(2, START_MS + 3, 1)), TIER_PROMOTE_OTHER);
+		assert_int_equal(policy_decide(p, page_at(i, START_MS + i, 60000)), TIER_REJECT_COLD);
+	assert_int_equal(policy_decide(p, page_at(2, START_MS + 3, 60000)), TIER_PROMOTE_OTHER);
 	/* what is left is for those with better reasons */
-	assert_int_equal(policy_decide(p, page_at(3, START_MS + 4, 1)), TIER_REJECT_ONCE);
+	assert_int_equal(policy_decide(p, page_at(3, START_MS + 4, 60000)), TIER_REJECT_ONCE);
 	policy_stop(p);
 }
 
@@ -301,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_second_is_the_kernels),
+		cmocka_unit_test(many_faults_shorten_the_first_second),
 		cmocka_unit_test(operator_limits_promotion),
 		cmocka_unit_test(large_folios_count_their_pages),
 		cmocka_unit_test(returns_are_seen),
@@ -310,7 +343,7 @@ int main(void)
 		cmocka_unit_test(no_reason_no_promotion),
 		cmocka_unit_test(proven_pages_go_up),
 		cmocka_unit_test(hot_pages_go_up_at_first_sight),
-		cmocka_unit_test(warm_pages_go_up_in_a_surge),
+		cmocka_unit_test(what_waited_goes_up_in_a_surge),
 		cmocka_unit_test(budget_is_refilled_each_second),
 	};
 
