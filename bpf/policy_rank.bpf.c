@@ -163,14 +163,18 @@ __noinline int rank_judge(struct tier_rank *rank, struct tier_rank_page *page)
 	if (known)
 		__sync_fetch_and_add(&rank->now_again[last & (TIER_RANK_SCORES - 1)], 1ULL);
 	decision = tier_rank_reason(rank, page, known ? last : TIER_RANK_SCORES, up, node_pages());
-	nid = page->nid;
-	node = bpf_map_lookup_elem(&tier_nodes, &nid);
-	if (decision < TIER_FIRST_REJECT && node &&
-	    !tier_rate_admit(node, page->now_ms, page->nr_pages, limit_pages_per_s()))
-		decision = TIER_REJECT_RATE;
 	up = decision < TIER_FIRST_REJECT;
-	if (up)
-		__sync_fetch_and_add(&rank->now_promoted, (__u64)page->nr_pages);
+	if (up) {
+		nid = page->nid;
+		node = bpf_map_lookup_elem(&tier_nodes, &nid);
+		if (node && !tier_rate_admit(node, page->now_ms, page->nr_pages,
+					     limit_pages_per_s())) {
+			decision = TIER_REJECT_RATE;
+			up = false;
+		} else {
+			__sync_fetch_and_add(&rank->now_promoted, (__u64)page->nr_pages);
+		}
+	}
 	*mark = tier_rank_mark(page->hash, page->frame, up, slot, page->now_ms);
 	return decision;
 }
