@@ -48,7 +48,6 @@ classes_s=10
 # length is such that these outweigh those of the start.
 # W3 is looked at more often, for the time after a move is what counts there; and scanned more
 # often: with the period of the others a pass over memory takes as long as the hot set stays.
-# W6 is longer, for mode 2 promotes the least there.
 # W7 is slower, for of the 512 pages of a huge page any access is the first one, and spins while
 # it waits: the scanner counts CPU time. It begins on the slow node: in a full fast node of this
 # size no block for a huge page is ever free, and nobody promotes one.
@@ -63,7 +62,7 @@ workload()
 	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 500); length=180 period=300 ;;
 	W4) args=(scanmix "${common[@]}") ;;
 	W5) args=(uniform "${common[@]}"); classes=0 ;;
-	W6) args=(two "${common[@]}" --hot-pages 768); length=480 ;;
+	W6) args=(two "${common[@]}" --hot-pages 768) ;;
 	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --place slow); length=90 ;;
 	W8) args=(gups "${common[@]}") ;;
 	W2M) args=(memcached --records 36000 --rate 2000); classes=0 period=200 ;;
@@ -142,7 +141,8 @@ key()
 	local file=$top/bpf/policy_$2.bpf.c
 	workload "$1"
 	{
-		cat "$here"/tierload*.[ch] "$here"/{kvload.c,clock.h,bench_guest.sh}
+		cat "$here"/tierload*.[ch] "$here"/clock.h "$here"/bench_guest.sh
+		[ "${args[0]}" != memcached ] || cat "$here/kvload.c"
 		# shellcheck disable=SC2046 # names without blanks
 		(cd "$top/include" && cat "$file" $(sed -n 's/^#include <\(tier\/.*\)>/\1/p' "$file" |
 			grep -v '^tier/policy.bpf.h$'))

@@ -184,6 +184,16 @@ static uint32_t walk(struct tl_cursor *cur)
 	return rank;
 }
 
+static uint32_t stream(const struct tl_shape *s, struct tl_cursor *cur)
+{
+	if (!cur->again) {
+		cur->again = s->repeat ? s->repeat : 1;
+		cur->here = walk(cur);
+	}
+	cur->again--;
+	return cur->here;
+}
+
 uint32_t tl_next_rank(const struct tl_dist *d, struct tl_cursor *cur)
 {
 	const struct tl_shape *s = &d->shape;
@@ -206,7 +216,7 @@ uint32_t tl_next_rank(const struct tl_dist *d, struct tl_cursor *cur)
 		slot = below(high, s->pages);
 		return low <= d->alias[slot].keep ? slot : d->alias[slot].other;
 	case TL_STREAM:
-		return walk(cur);
+		return stream(s, cur);
 	case TL_UNIFORM:
 		break;
 	}

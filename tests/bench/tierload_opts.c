@@ -279,7 +279,7 @@ static const char doc[] =
 	"  moving    hotcold whose hot set is another one every --move-s seconds\n"
 	"  scanmix   hotcold whose cold part is walked in address order, again and again\n"
 	"  uniform   every page alike: there is nothing to gain by moving pages\n"
-	"  two       a streaming process, then a hotcold one beside it, half of all each\n"
+	"  two       a streaming process (64 accesses a page), then a hotcold one beside it\n"
 	"  gups      read-modify-write of random words, 90 % of them in a hot region\n"
 	"  touch     every page once a round, in order: for exact counts\n";
 
