@@ -31,7 +31,7 @@ WORKLOADS = {
     "W3": "the hot set moves every 30 s",
     "W4": "hot set, and repeated scans over the cold memory",
     "W5": "uniform: nothing to gain",
-    "W6": "a streaming process fills the fast node, one with a hot set comes later",
+    "W6": "a stream (10 % of the accesses) has the fast node, a process with a hot set comes",
     "W7": "W1 in huge pages, all on the slow node at first",
     "W8": "random updates with a hot region (GUPS)",
     "W2M": "W2 as gets from a real memcached (accesses: cache lines read; kvload)",

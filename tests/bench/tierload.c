@@ -96,8 +96,6 @@ static int make_worker(struct tl_run *run, enum tl_kind kind, uint32_t pages, do
 	struct tl_shape shape = {
 		.kind = kind, .pages = pages, .hot_pages = opt->hot_pages,
 		.unit_pages = kind == TL_STREAM ? 1 : opt->unit_pages,
-		/* who reads memory from end to end reads all of a page's cache lines */
-		.repeat = opt->two ? sysconf(_SC_PAGESIZE) / 64 : 1,
 		.hot_share = opt->hot_share, .theta = opt->theta, .scatter = opt->scatter,
 		.seed = opt->seed + run->workers * 0x100000000ull,
 	};
@@ -126,8 +124,8 @@ static int make_workers(struct tl_run *run)
 
 	if (!opt->two)
 		return make_worker(run, opt->kind, opt->pages, 1.0);
-	err = make_worker(run, TL_STREAM, opt->pages / 2, 0.5);
-	return err ? err : make_worker(run, TL_HOTCOLD, opt->pages / 2, 0.5);
+	err = make_worker(run, TL_STREAM, opt->pages / 2, opt->stream_share);
+	return err ? err : make_worker(run, TL_HOTCOLD, opt->pages / 2, 1.0 - opt->stream_share);
 }
 
 static int start_worker(struct tl_run *run, struct tl_worker *worker)

@@ -34,6 +34,7 @@ struct tl_options {
 	uint32_t unit_pages;
 	double hot_percent;	/* size of the hot set, % of all pages; < 0: not given */
 	double hot_share;	/* 0..1 */
+	double stream_share;	/* 0..1, two: of all accesses */
 	double theta;
 	double rate;		/* accesses per second of all threads; 0: as fast as it goes */
 	double seconds;

@@ -184,16 +184,6 @@ static uint32_t walk(struct tl_cursor *cur)
 	return rank;
 }
 
-static uint32_t stream(const struct tl_shape *s, struct tl_cursor *cur)
-{
-	if (!cur->again) {
-		cur->again = s->repeat ? s->repeat : 1;
-		cur->here = walk(cur);
-	}
-	cur->again--;
-	return cur->here;
-}
-
 uint32_t tl_next_rank(const struct tl_dist *d, struct tl_cursor *cur)
 {
 	const struct tl_shape *s = &d->shape;
@@ -216,7 +206,7 @@ uint32_t tl_next_rank(const struct tl_dist *d, struct tl_cursor *cur)
 		slot = below(high, s->pages);
 		return low <= d->alias[slot].keep ? slot : d->alias[slot].other;
 	case TL_STREAM:
-		return stream(s, cur);
+		return walk(cur);
 	case TL_UNIFORM:
 		break;
 	}

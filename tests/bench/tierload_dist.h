@@ -25,7 +25,7 @@ enum tl_kind {
 	TL_SCANMIX,	/* hotcold whose cold accesses walk in address order, again and again */
 	TL_UNIFORM,	/* every page alike */
 	TL_GUPS,	/* hotcold, read-modify-write of random words */
-	TL_STREAM,	/* every page in address order, each @repeat times, again and again */
+	TL_STREAM,	/* every page in address order, again and again */
 };
 
 /* What a distribution is made from. */
@@ -33,7 +33,6 @@ struct tl_shape {
 	enum tl_kind kind;
 	uint32_t pages;
 	uint32_t hot_pages;	/* kinds with a hot set */
-	uint32_t repeat;	/* TL_STREAM: accesses to a page before the next one; 0 is 1 */
 	uint32_t unit_pages;	/* pages that stay together when scattered: 1, or a huge page */
 	double hot_share;	/* 0..1, kinds with a hot set */
 	double theta;		/* TL_ZIPF */
@@ -60,7 +59,6 @@ struct tl_cursor {
 	uint64_t rng;
 	uint32_t first, end;	/* this thread's part of the ranks walked in order */
 	uint32_t next;
-	uint32_t here, again;	/* TL_STREAM: the page it is at, accesses still to come */
 	uint64_t rounds;	/* completed walks */
 };
 

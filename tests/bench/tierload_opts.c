@@ -26,8 +26,8 @@ static const struct {
 };
 
 enum {
-	O_MIB = 256, O_PAGES, O_HOT_PAGES, O_HOT_PERCENT, O_HOT_SHARE, O_LAYOUT, O_UNIT, O_THETA,
-	O_MOVE_S, O_ROUNDS, O_WRITE, O_RATE, O_SECONDS, O_THREADS, O_SEED, O_PIN, O_PACE, O_LATE_MS,
+	O_MIB = 256, O_PAGES, O_HOT_PAGES, O_HOT_PERCENT, O_HOT_SHARE, O_STREAM_SHARE, O_LAYOUT, O_UNIT,
+	O_THETA, O_MOVE_S, O_ROUNDS, O_WRITE, O_RATE, O_SECONDS, O_THREADS, O_SEED, O_PIN, O_PACE, O_LATE_MS,
 	O_PLACE, O_THP, O_READY, O_WAIT, O_REPORT_MS, O_JSON, O_MAP, O_FAST_MB,
 	O_FAST_NS, O_SLOW_NS, O_FAULT_NS,
 	O_MIGRATE_NS,
@@ -40,6 +40,8 @@ static const struct argp_option options[] = {
 	{ "hot-pages", O_HOT_PAGES, "N", 0, "size of the hot set (default a 16th of all pages)", 0 },
 	{ "hot-percent", O_HOT_PERCENT, "P", 0, "the same in percent of all pages", 0 },
 	{ "hot-share", O_HOT_SHARE, "P", 0, "percent of accesses that go to it (default 90)", 0 },
+	{ "stream-share", O_STREAM_SHARE, "P", 0,
+	  "two: percent of all accesses that the streaming process makes (default 50)", 0 },
 	{ "layout", O_LAYOUT, "scattered|contiguous", 0,
 	  "where popular pages lie (default scattered; gups: contiguous)", 0 },
 	{ "unit-pages", O_UNIT, "N", 0, "pages that scatter together (default 1, with --thp on 512)", 0 },
@@ -127,6 +129,9 @@ static error_t parse_memory(int key, char *arg, struct argp_state *state)
 		return 0;
 	case O_HOT_SHARE:
 		opt->hot_share = parse_number(state, "--hot-share", arg, 0, 100) / 100.0;
+		return 0;
+	case O_STREAM_SHARE:
+		opt->stream_share = parse_number(state, "--stream-share", arg, 0, 100) / 100.0;
 		return 0;
 	case O_LAYOUT:
 		opt->scatter = choice(state, "--layout", arg, layouts);
@@ -279,7 +284,7 @@ static const char doc[] =
 	"  moving    hotcold whose hot set is another one every --move-s seconds\n"
 	"  scanmix   hotcold whose cold part is walked in address order, again and again\n"
 	"  uniform   every page alike: there is nothing to gain by moving pages\n"
-	"  two       a streaming process (64 accesses a page), then a hotcold one beside it\n"
+	"  two       a streaming process, then a hotcold one beside it, half of all pages each\n"
 	"  gups      read-modify-write of random words, 90 % of them in a hot region\n"
 	"  touch     every page once a round, in order: for exact counts\n";
 
@@ -293,7 +298,7 @@ void tl_parse_options(struct tl_options *opt, int argc, char **argv)
 	struct argp argp = { options, parse, "WORKLOAD", text, NULL, NULL, NULL };
 
 	*opt = (struct tl_options){
-		.hot_percent = -1.0, .hot_share = 0.9, .theta = 0.99, .rate = 105000.0,
+		.hot_percent = -1.0, .hot_share = 0.9, .stream_share = 0.5, .theta = 0.99, .rate = 105000.0,
 		.seconds = 60.0, .move_s = 30.0, .late_ms = 100.0, .write_share = -1.0,
 		.seed = 1, .threads = 1, .report_ms = 1000, .place = TL_PLACE_SLOW, .scatter = true,
 		.fast_mb_available = -1.0, .fast_ns = 100.0, .slow_ns = 250.0,

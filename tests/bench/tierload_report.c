@@ -167,6 +167,8 @@ static struct json_object *options_json(const struct tl_options *opt)
 	put_int(o, "pages", opt->pages);
 	put_int(o, "hot_pages", opt->hot_pages);
 	put_num(o, "hot_share", opt->hot_share);
+	if (opt->two)
+		put_num(o, "stream_share", opt->stream_share);
 	put_int(o, "unit_pages", opt->unit_pages);
 	put_bool(o, "scattered", opt->scatter);
 	put_num(o, "theta", opt->theta);

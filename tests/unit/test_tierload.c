@@ -246,23 +246,6 @@ static void walk_touches_each_page_once_a_round(void **state)
 	drop(&d);
 }
 
-/* All of a page's lines, then those of the next page. */
-static void stream_reads_whole_pages(void **state)
-{
-	struct tl_shape shape = shape_of(TL_STREAM);
-	struct tl_cursor cur;
-	struct tl_dist d;
-
-	shape.repeat = 64;
-	make(&d, &shape);
-	tl_cursor_init(&cur, &d, 0, 1);
-	for (uint32_t round = 0; round < 2; round++)
-		for (uint32_t i = 0; i < PAGES * 64; i++)
-			assert_int_equal(tl_next_rank(&d, &cur), i / 64);
-	assert_int_equal(cur.rounds, 2);
-	drop(&d);
-}
-
 /* The cold accesses of scanmix go up through memory and never hit the hot set. */
 static void scan_walks_cold_memory_in_order(void **state)
 {
@@ -338,7 +321,6 @@ int main(void)
 		cmocka_unit_test(moved_hot_set_is_another_one),
 		cmocka_unit_test(layouts),
 		cmocka_unit_test(walk_touches_each_page_once_a_round),
-		cmocka_unit_test(stream_reads_whole_pages),
 		cmocka_unit_test(scan_walks_cold_memory_in_order),
 		cmocka_unit_test(hot_ranks),
 		cmocka_unit_test(bad_shapes_are_refused),
