@@ -2,12 +2,11 @@
 /*
  * rank: which pages, not how many milliseconds.
  *
- * Idea. How long after its scan a hot page faults depends on the machine, the
- * load and the scan rate; that it faults sooner than the others does not. And
- * fast memory is worth filling, but once it is full each promotion pushes
- * another page down: then only pages go up of which there is evidence that they
- * are hotter than the rest. Without evidence nothing goes up, whatever the limit
- * would allow. All that is worked out anew each second and target node.
+ * Idea. How long after its scan a hot page faults depends on the machine, the load and the
+ * scan rate; that it faults sooner than the others does not. And fast memory is worth filling,
+ * but once it is full each promotion pushes another page down: then only pages go up of
+ * which there is evidence that they are hotter than the rest. Without evidence nothing goes
+ * up, whatever the limit would allow. All that is worked out anew each second and node.
  *
  * Terms. Warm: the hottest quarter of all faults lately, or as many as go up
  * into room. A warm page goes up for one of four reasons, the first that applies:
@@ -20,16 +19,12 @@
  *		warm once is not warm again more often than any other.
  *   hot	a population of its own stands out at the short end (tier/rank.h
  *		tells how), and the page is part of it: no second look is needed.
- *   surge	pages that had waited long fault at four times the usual pace, as
- *		they do just after the program turned to other pages. Their
- *		latencies tell nothing then: for a quarter of a second all go up,
- *		warm or not, into room if there is some.
- * Else a warm page is marked, and refused once. Budget: the last three share
- * one; it is refilled with a node's worth in refill_s seconds, and saved up to
- * an eighth of the node, so that a change is followed at once and huge pages
- * fit. Proven pages take no more than half of the savings: the rest is for a change.
- * Proven and hot ones together take no more than a 64th of the node a second: a sweep
- * close behind the scanner looks like a hot population, but not for long.
+ *   surge	pages that had waited long fault at four times the usual pace, as just
+ *		after the program turned to other pages. Their latencies tell nothing
+ *		then: for a quarter of a second all go up, into room if there is some.
+ * Else a warm page is marked, and refused once. Budget: the last three share one, refilled with a
+ * node in refill_s seconds, saved up to an eighth of it, half for changes, not for proven
+ * ones. These and hot ones get a 64th a second: a sweep behind the scanner looks hot, too.
  *
  * Storage and errors. At most 2^19 marks of 32 bits, 2 MiB for the machine, one page
  * to a place: a later page takes the place of an earlier one. With 100 000 marks
@@ -38,21 +33,18 @@
  * one of 2^12 cases. Of cold faults, which are the most, one in four is counted, for
  * four; the others only wipe out their page's mark.
  *
- * First second. Its first second of faults, or the first thousand of them, the
- * policy only counts, and leaves them to the kernel's own algorithm, as before it
- * was loaded.
+ * First second. Its first second of faults, or the first thousand of them, the policy
+ * only counts, and leaves them to the kernel's own algorithm, as before it was loaded.
  *
  * Source. Ranking against a capacity is in MEMTIS (SOSP 2023), promotion at the
  * second access in TPP (ASPLOS 2023); the tests for a population of its own and
  * for lasting heat, and room by returns, are this project's.
  *
- * Where it does badly. After a change, pages that faulted cold since their last
- * scan are seen only after the next one; promote-all has them up already, by
- * luck. The first sweep of a program over memory that it had left alone looks
- * like a change. In shadow before Linux 5.16 returns are taken from page frames,
- * which says little. Streams that sweep over a range faster than it is scanned
- * fault in bands that may look like a hot population; returns then shrink the
- * budget.
+ * Where it does badly. After a change, pages that faulted cold since their last scan are
+ * seen only after the next one; promote-all has them up already, by luck. The first sweep
+ * over memory that was left alone looks like a change. In shadow before Linux 5.16 returns
+ * are taken from page frames, which says little. Streams that sweep over a range faster
+ * than it is scanned fault in bands that may look like a hot population.
  */
 #include <tier/policy.bpf.h>
 #include <tier/rank.h>
