@@ -154,6 +154,7 @@ static void chance_proves_nothing(void **state)
 		repeat(&rank, 2000, 600);
 		second(&rank, &now);
 		assert_int_equal(rank.proven_slot, 0);
+		assert_int_equal(rank.lasting, 0);
 	}
 }
 
@@ -169,6 +170,7 @@ static void lasting_heat_is_proven(void **state)
 		repeat(&rank, 2000, 6000);
 		second(&rank, &now);
 	}
+	assert_int_equal(rank.lasting, 1);
 	limit_ms = tier_hist_low(rank.proven_slot);
 	print_message("proven below %u ms\n", limit_ms);
 	assert_in_range(limit_ms, 50, 400);
@@ -196,6 +198,8 @@ static void little_heat_is_used_up_by_the_refill(void **state)
 		repeat(&rank, 500, 5000);
 		second(&rank, &now);
 	}
+	/* more than chance, but not beyond doubt */
+	assert_int_equal(rank.lasting, 0);
 	rank.budget_pages = NODE / 8;
 	for (int i = 0; i < 2; i++) {
 		tier_rank_prove(&rank, NODE, tier_rank_sum(&rank, rank.slow), 1, i ? NODE : 1);
