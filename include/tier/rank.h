@@ -254,6 +254,12 @@ TIER_RANK_INLINE void tier_rank_back(struct tier_rank *rank, const struct tier_r
 		__sync_fetch_and_add(&rank->now_thrash, (__u64)page->nr_pages);
 }
 
+/* What proven pages leave of the budget: three quarters of what can be saved up. */
+TIER_RANK_INLINE __s64 tier_rank_kept(__u64 node_pages)
+{
+	return node_pages / 32 * 3;
+}
+
 /* The first reason that applies to a warm page; REJECT_ONCE when none does. */
 TIER_RANK_INLINE enum tier_decision
 tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u32 proven_slot,
@@ -263,7 +269,7 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
 	    tier_rank_spend(&rank->room_pages, page->nr_pages, 0))
 		return TIER_PROMOTE_OTHER;
 	if (proven_slot < rank->proven_slot &&
-	    tier_rank_spend_evenly(rank, page->nr_pages, node_pages / 16))
+	    tier_rank_spend_evenly(rank, page->nr_pages, tier_rank_kept(node_pages)))
 		return TIER_PROMOTE_HOT;
 	if (page->latency_ms < rank->hot_ms && rank->hot_open &&
 	    tier_rank_spend_evenly(rank, page->nr_pages, node_pages / 64))
@@ -571,8 +577,8 @@ TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 node_pages, 
 			*slot = i + 1;
 		}
 	}
-	if (rank->budget_pages > (__s64)(node_pages / 16))
-		mass += (__u64)(rank->budget_pages - (__s64)(node_pages / 16)) / 8;
+	if (rank->budget_pages > tier_rank_kept(node_pages))
+		mass += (__u64)(rank->budget_pages - tier_rank_kept(node_pages)) / 8;
 	mass = mass * rank->seconds / folio;
 	/* what lies beyond that is less certain: only from this second's refill */
 	excess = *best << TIER_RANK_UNIT_SHIFT;

@@ -62,7 +62,7 @@ workload()
 	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 500); length=180 period=300 ;;
 	W4) args=(scanmix "${common[@]}") ;;
 	W5) args=(uniform "${common[@]}"); classes=0 ;;
-	W6) args=(two "${common[@]}" --hot-pages 768 --hot-share 95 --stream-share 10) ;;
+	W6) args=(two "${common[@]}" --hot-pages 768 --hot-share 95 --stream-share 5) ;;
 	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --place slow); length=90 ;;
 	W8) args=(gups "${common[@]}") ;;
 	W2M) args=(memcached --records 36000 --rate 2000); classes=0 period=200 ;;

@@ -568,8 +568,8 @@ static void reasons_in_order(void **state)
 	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_OTHER);
 	assert_int_equal(rank.room_pages, 0);
 	assert_int_equal(tier_rank_reason(&rank, &page, 20, false, NODE), TIER_PROMOTE_OTHER);
-	/* the last half of the savings is for changes, the last eighth for the hot ones */
-	rank.budget_pages = NODE / 16;
+	/* most of the savings is for changes, the last eighth for the hot ones */
+	rank.budget_pages = tier_rank_kept(NODE);
 	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_PROMOTE_OTHER);
 	rank.surging = 0;
 	assert_int_equal(tier_rank_reason(&rank, &page, 19, false, NODE), TIER_REJECT_ONCE);

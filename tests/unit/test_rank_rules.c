@@ -254,7 +254,7 @@ static void proven_pages_go_up(void **state)
 	struct policy *p;
 
 	rank.proven_slot = tier_hist_slot(long_ms);
-	rank.budget_pages = NODE_PAGES / 16 + 1;
+	rank.budget_pages = tier_rank_kept(NODE_PAGES) + 1;
 	rank.second_pages = 2;
 	p = with_rank(&rank);
 	/* long at either of the two faults is not proven */
@@ -262,7 +262,7 @@ static void proven_pages_go_up(void **state)
 	assert_int_equal(policy_decide(p, page_at(7, START_MS + 1, long_ms)), TIER_REJECT_ONCE);
 	assert_int_equal(policy_decide(p, page_at(7, START_MS + 2, short_ms)), TIER_REJECT_ONCE);
 	assert_int_equal(policy_decide(p, page_at(7, START_MS + 3, short_ms)), TIER_PROMOTE_HOT);
-	assert_int_equal(rank_of(p, 0).budget_pages, NODE_PAGES / 16);
+	assert_int_equal(rank_of(p, 0).budget_pages, tier_rank_kept(NODE_PAGES));
 	/* the rest is saved up for a change */
 	assert_int_equal(policy_decide(p, page_at(7, START_MS + 4, short_ms)), TIER_REJECT_ONCE);
 	policy_stop(p);
