@@ -248,4 +248,4 @@ clean:			## remove build/
 	rm -rf $(O)
 
 -include $(LIBTIER_OBJ:.o=.d) $(TIERCTL_OBJ:.o=.d) $(BPF_OBJ:.o=.d) $(GUEST_BPF:.o=.d) \
-	$(addsuffix .d,$(UNIT) $(GUEST_BIN) $(BENCH_BIN))
+	$(TIERLOAD_LIB:.o=.d) $(addsuffix .d,$(UNIT) $(GUEST_BIN) $(BENCH_BIN))
