@@ -30,8 +30,8 @@
  * to a place: a later page takes the place of an earlier one. With 100 000 marks
  * between two faults of a page its own is lost in one case of six, with a million in
  * six of seven: it then needs more scans to be proven. A page is taken for another in
- * one of 2^12 cases. Of cold faults, which are the most, one in four is counted, for
- * four; the others only wipe out their page's mark.
+ * one of 2^12 cases. Where none goes up, which is where most faults are, one page in four
+ * is looked at, for four; of the others only the mark is wiped out.
  *
  * First second. Its first second of faults, or the first thousand of them, the policy
  * only counts, and leaves them to the kernel's own algorithm, as before it was loaded.
@@ -92,10 +92,7 @@ static __always_inline __u64 limit_pages_per_s(void)
 	return limit && limit < most ? limit : most;
 }
 
-/*
- * At the end of a window, and once a second the rest. Not static, here and below: it is
- * verified once, not once per caller's path, and stays out of the way to a refusal.
- */
+/* A window ends; once a second the rest. Not static, as more below: verified only once. */
 __noinline int rank_tick(struct tier_rank *rank, __u32 now_ms, __u32 nid)
 {
 	struct tier_node *node;
@@ -116,59 +113,58 @@ __noinline int rank_tick(struct tier_rank *rank, __u32 now_ms, __u32 nid)
 	return 1;
 }
 
-/* Counts the fault and what is known of its page, and decides. */
-__noinline int rank_judge(struct tier_rank *rank, struct tier_rank_page *page)
+static __always_inline bool admit(const struct tier_rank_page *page)
 {
-	__u32 slot, last, index, nid, *mark;
-	bool cold, known, up = false;
-	struct tier_node *node;
-	int decision;
-	__u64 weight;
+	__u32 nid = page->nid;
+	struct tier_node *node = bpf_map_lookup_elem(&tier_nodes, &nid);
 
-	if (!rank || !page)
-		return TIER_KERNEL;
-	slot = tier_hist_slot(page->latency_ms);
-	cold = page->latency_ms >= rank->cold_ms;
-	weight = tier_rank_count(rank, page, slot, cold);
-	index = page->hash & rank_marks_mask;
-	mark = bpf_map_lookup_elem(&rank_marks, &index);
+	return !node || tier_rate_admit(node, page->now_ms, page->nr_pages, limit_pages_per_s());
+}
+
+/* Counts the fault and what its mark tells, and decides. Not closely: nothing goes up here. */
+static __always_inline int judge(struct tier_rank *rank, const struct tier_rank_page *page,
+				 bool closely)
+{
+	__u32 slot = tier_hist_slot(page->latency_ms), index = page->hash & rank_marks_mask;
+	__u32 last, *mark = bpf_map_lookup_elem(&rank_marks, &index);
+	bool known, up;
+	int decision = TIER_REJECT_ONCE;
+
+	tier_rank_count(rank, page, slot, closely);
 	if (!mark || !rank->learned)
 		return TIER_KERNEL;
 	last = *mark;
 	known = tier_rank_mark_is(last, page->hash, page->now_ms, MARK_MS);
-	if (known) {
-		up = tier_rank_mark_up(last);
-		if (up)
-			tier_rank_back(rank, page, tier_rank_mark_moved(last, page->frame), weight);
-		last = tier_rank_mark_slot(last);
-		__sync_fetch_and_add(&rank->now_marked[last & (TIER_RANK_SCORES - 1)], weight);
-	}
-	if (cold) {
+	up = known && tier_rank_recall(rank, page, last, slot, closely);
+	if (page->latency_ms >= rank->cold_ms) {
 		if (known)
 			*mark = 0;
 		return TIER_REJECT_COLD;
 	}
-
-	if (slot >= TIER_RANK_SCORES)
-		slot = TIER_RANK_SCORES - 1;
-	last = last > slot ? last : slot;
-	if (known)
-		__sync_fetch_and_add(&rank->now_again[last & (TIER_RANK_SCORES - 1)], 1ULL);
-	decision = tier_rank_reason(rank, page, known ? last : TIER_RANK_SCORES, up, node_pages());
+	if (closely)
+		decision = tier_rank_reason(rank, page, tier_rank_longest(last, known, slot), up,
+					    node_pages());
+	if (decision < TIER_FIRST_REJECT && !admit(page))
+		decision = TIER_REJECT_RATE;
 	up = decision < TIER_FIRST_REJECT;
-	if (up) {
-		nid = page->nid;
-		node = bpf_map_lookup_elem(&tier_nodes, &nid);
-		if (node && !tier_rate_admit(node, page->now_ms, page->nr_pages,
-					     limit_pages_per_s())) {
-			decision = TIER_REJECT_RATE;
-			up = false;
-		} else {
-			__sync_fetch_and_add(&rank->now_promoted, (__u64)page->nr_pages);
-		}
-	}
+	if (up)
+		__sync_fetch_and_add(&rank->now_promoted, (__u64)page->nr_pages);
 	*mark = tier_rank_mark(page->hash, page->frame, up, slot, page->now_ms);
 	return decision;
+}
+
+__noinline int rank_closely(struct tier_rank *rank, struct tier_rank_page *page)
+{
+	return rank && page ? judge(rank, page, true) : TIER_KERNEL;
+}
+
+__noinline int rank_sample(struct tier_rank *rank, __u64 hash, __u32 now_ms, __u32 latency_ms,
+			   __u32 frame)
+{
+	struct tier_rank_page page = { .hash = hash, .now_ms = now_ms, .latency_ms = latency_ms,
+				       .nr_pages = 1, .frame = frame };
+
+	return rank ? judge(rank, &page, false) : TIER_KERNEL;
 }
 
 static __always_inline enum tier_decision decide(const struct tier_fault *f)
@@ -182,18 +178,21 @@ static __always_inline enum tier_decision decide(const struct tier_fault *f)
 		return TIER_KERNEL;
 	if (tier_rank_pace(rank, f->now_ms, f->latency_ms))
 		rank_tick(rank, f->now_ms, nid);
-	if (f->latency_ms >= rank->cold_ms && tier_rank_skip(f->nr_pages, hash)) {
+	if (f->latency_ms >= rank->look_ms && f->nr_pages == 1) {
+		if (tier_rank_sampled(hash))
+			return rank_sample(rank, hash, f->now_ms, f->latency_ms,
+					   tier_rank_frame(f->pfn));
 		index = hash & rank_marks_mask;
 		mark = bpf_map_lookup_elem(&rank_marks, &index);
 		if (mark && tier_rank_mark_is(*mark, hash, f->now_ms, MARK_MS))
 			*mark = 0;
-		return rank->learned ? TIER_REJECT_COLD : TIER_KERNEL;
+		return rank->learned ? tier_rank_refusal(rank, f->latency_ms) : TIER_KERNEL;
 	}
 	page = (struct tier_rank_page){
 		.hash = hash, .now_ms = f->now_ms, .latency_ms = f->latency_ms,
 		.nr_pages = f->nr_pages, .nid = nid, .frame = tier_rank_frame(f->pfn),
 	};
-	return rank_judge(rank, &page);
+	return rank_closely(rank, &page);
 }
 
 TIER_POLICY(rank, decide);

@@ -65,7 +65,7 @@
 #define TIER_RANK_PROBE_MIN	5	/* growth of room: a 2^-5 part of the node a second */
 #define TIER_RANK_PROBE_MAX	12
 #define TIER_RANK_BACKOFF_MAX	8
-#define TIER_RANK_SAMPLE	4U	/* one cold page in so many is looked at closely */
+#define TIER_RANK_SAMPLE	4U	/* one page in so many is looked at where none goes up */
 #define TIER_RANK_WINDOW_MS	16U
 #define TIER_RANK_SURGE_MS	256U
 #define TIER_RANK_SURGE_TIMES	4	/* the usual pace */
@@ -80,18 +80,18 @@ struct tier_rank {
 	__u32 window_waited;		/* of those the ones of pages that had waited, cold ones */
 	__u32 surge_faults;		/* so many of these in a window begin a surge */
 	__u32 cold_ms;			/* from here on a fault is cold: tier_rank_set_cold() */
+	__u32 look_ms;			/* from here on none goes up: few are looked at */
 	__u32 learned;			/* there are thresholds */
 	__u32 surging;
-	__u32 warm_ms;
 	__u32 room_ms;			/* below: may go up while there is room */
 	__u32 hot_ms;
 	__u32 hot_open;			/* seconds that hot pages still go up at first sight */
 	__u32 proven_slot;		/* both latencies below: proven */
+	__u32 look_slot;		/* of look_ms */
+	__u32 warm_ms;
 	__s64 budget_pages;		/* that may yet go up; below 0 after a large folio */
 	__s64 room_pages;		/* the same for this second's share of the room */
 	__s64 second_pages;		/* of the budget, in this second, for hot and proven ones */
-	__u32 adjusted_ms;		/* time of the last adjustment, 0: none yet */
-	__u32 first_faults;		/* before the first adjustment */
 	/* counted since the last adjustment */
 	__u64 now[TIER_HIST_SLOTS];
 	__u64 now_marked[TIER_RANK_SCORES];
@@ -116,6 +116,8 @@ struct tier_rank {
 	__u64 thrash;			/* slow: of those the hot */
 	__u64 seconds;			/* slow: the time that the sums stand for */
 	/* state of the controllers */
+	__u32 adjusted_ms;		/* time of the last adjustment, 0: none yet */
+	__u32 first_faults;		/* before the first adjustment */
 	__u64 demoted_before;		/* the observer's count at the last adjustment */
 	__u64 credit;			/* pages that the node is thought to have room for */
 	__s64 room_given;		/* room_pages at the last adjustment */
@@ -226,22 +228,26 @@ TIER_RANK_INLINE bool tier_rank_spend_evenly(struct tier_rank *rank, __u32 nr_pa
 	return true;
 }
 
-/* Is this cold fault left out of the counts? Of base pages one in four is taken. */
-TIER_RANK_INLINE bool tier_rank_skip(__u32 nr_pages, __u64 hash)
+/* Is this one of the base pages that are looked at where none goes up? */
+TIER_RANK_INLINE bool tier_rank_sampled(__u64 hash)
 {
-	return nr_pages == 1 && (hash >> 32 & (TIER_RANK_SAMPLE - 1));
+	return !(hash >> 32 & (TIER_RANK_SAMPLE - 1));
 }
 
-/* Count a fault that is not left out; how many it stands for. */
-TIER_RANK_INLINE __u64 tier_rank_count(struct tier_rank *rank, const struct tier_rank_page *page,
-				       __u32 slot, bool cold)
+/* Why a page at or beyond look_ms is refused. */
+TIER_RANK_INLINE enum tier_decision tier_rank_refusal(const struct tier_rank *rank, __u32 latency_ms)
 {
-	__u64 weight = cold && page->nr_pages == 1 ? TIER_RANK_SAMPLE : 1;
+	return latency_ms >= rank->cold_ms ? TIER_REJECT_COLD : TIER_REJECT_ONCE;
+}
 
-	__sync_fetch_and_add(&rank->now[slot & (TIER_HIST_SLOTS - 1)], weight);
+/* Count a fault: of a page looked at closely, or of a sampled one, for others, too. */
+TIER_RANK_INLINE void tier_rank_count(struct tier_rank *rank, const struct tier_rank_page *page,
+				      __u32 slot, bool closely)
+{
+	__sync_fetch_and_add(&rank->now[slot & (TIER_HIST_SLOTS - 1)],
+			     closely ? 1ULL : TIER_RANK_SAMPLE);
 	if (page->nr_pages > 1)
 		__sync_fetch_and_add(&rank->now_extra, page->nr_pages - 1ULL);
-	return weight;
 }
 
 /* Count a page that was to go up and faults below: it came back, or it never moved. */
@@ -252,6 +258,34 @@ TIER_RANK_INLINE void tier_rank_back(struct tier_rank *rank, const struct tier_r
 			     page->nr_pages * weight);
 	if (moved && page->latency_ms < rank->hot_ms)
 		__sync_fetch_and_add(&rank->now_thrash, (__u64)page->nr_pages);
+}
+
+/* The longer one of a page's last two latencies; what is never proven for one without a mark. */
+TIER_RANK_INLINE __u32 tier_rank_longest(__u32 mark, bool known, __u32 slot)
+{
+	__u32 last = tier_rank_mark_slot(mark);
+
+	return !known ? TIER_RANK_SCORES : last > slot ? last : slot;
+}
+
+/* Count what is known of a page by its mark; did it go up? */
+TIER_RANK_INLINE bool tier_rank_recall(struct tier_rank *rank, const struct tier_rank_page *page,
+				       __u32 mark, __u32 slot, bool closely)
+{
+	__u32 last = tier_rank_mark_slot(mark), longest = tier_rank_longest(mark, true, slot);
+	bool up = tier_rank_mark_up(mark);
+	__u64 weight = closely ? 1 : TIER_RANK_SAMPLE;
+
+	if (up)
+		tier_rank_back(rank, page, tier_rank_mark_moved(mark, page->frame), weight);
+	/* others have marks there only from before look_slot changed: left out */
+	if (closely && last >= rank->look_slot && page->nr_pages == 1)
+		weight = tier_rank_sampled(page->hash) ? TIER_RANK_SAMPLE : 0;
+	__sync_fetch_and_add(&rank->now_marked[last], weight);
+	if (page->latency_ms < rank->cold_ms)
+		__sync_fetch_and_add(&rank->now_again[longest < TIER_RANK_SCORES ?
+						      longest : TIER_RANK_SCORES - 1], weight);
+	return up;
 }
 
 /* What proven pages leave of the budget: three quarters of what can be saved up. */
@@ -282,13 +316,27 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
 
 /*
  * Where cold begins: behind all that may go up. What faults during a surge had
- * waited, which makes it look colder.
+ * waited, which makes it look colder. And where it is no use to look at each page.
  */
 TIER_RANK_INLINE void tier_rank_set_cold(struct tier_rank *rank)
 {
-	__u32 cold_ms = rank->surging ? 0xffffffffU : rank->warm_ms;
+	__u32 cold_ms = rank->surging ? 0xffffffffU : rank->warm_ms, look_ms, slot;
 
-	rank->cold_ms = cold_ms > rank->room_ms ? cold_ms : rank->room_ms;
+	if (cold_ms < rank->room_ms)
+		cold_ms = rank->room_ms;
+	rank->cold_ms = cold_ms;
+
+	look_ms = tier_hist_low(rank->proven_slot & (TIER_HIST_SLOTS - 1));
+	if (look_ms < rank->room_ms)
+		look_ms = rank->room_ms;
+	if (rank->hot_open && look_ms < rank->hot_ms)
+		look_ms = rank->hot_ms;
+	if (rank->surging || look_ms > cold_ms)
+		look_ms = cold_ms;
+	slot = tier_hist_slot(look_ms);
+	slot += tier_hist_low(slot) < look_ms;
+	rank->look_slot = slot;
+	rank->look_ms = rank->surging ? cold_ms : tier_hist_low(slot);
 }
 
 /* Is it time for tier_rank_window()? To be asked at each fault: counts it. */
@@ -555,7 +603,7 @@ TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 node_pages, 
 {
 	volatile __u32 *slot = &rank->again_slot;
 	volatile __u64 *best = &rank->best;
-	__u64 marked = 0, again = 0, hits, chance, excess, most, mass = refill_pages;
+	__u64 marked = 0, again = 0, hits, chance, excess, scatter, most, mass = refill_pages;
 	volatile __u32 *lasting = &rank->lasting;
 
 	/* whole faults from here on: products of 64ths would overflow */
@@ -570,9 +618,11 @@ TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 node_pages, 
 		if (hits < 8 || hits <= chance + chance / 16)
 			continue;
 		excess = hits - chance;
-		if (excess * 2 > chance && excess * excess > hits * 9)
+		/* a fault that stands for others scatters as they would if they came together */
+		scatter = i < rank->look_slot ? hits : hits * TIER_RANK_SAMPLE;
+		if (excess * 2 > chance && excess * excess > scatter * 9)
 			*lasting = 1;
-		if (excess > *best && excess * excess > hits) {
+		if (excess > *best && excess * excess > scatter) {
 			*best = excess;
 			*slot = i + 1;
 		}

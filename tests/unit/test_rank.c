@@ -526,24 +526,92 @@ static void frames_differ(void **state)
 	}
 }
 
-/* Of cold base pages one in four is counted, for four; of others each. */
-static void cold_faults_are_sampled(void **state)
+/* Where none goes up one base page in four is counted, for four; of others each. */
+static void faults_are_sampled(void **state)
 {
-	struct tier_rank rank = {};
+	struct tier_rank rank = { .look_slot = 40 };
 	struct tier_rank_page page = { .latency_ms = 5000, .nr_pages = 1 };
 	__u64 taken = 0;
 
 	for (__u64 i = 0; i < 4000; i++)
-		taken += !tier_rank_skip(1, i * 0x9e3779b97f4a7c15ULL);
+		taken += tier_rank_sampled(i * 0x9e3779b97f4a7c15ULL);
 	assert_in_range(taken, 900, 1100);
-	assert_false(tier_rank_skip(512, 1ULL << 32));
-	assert_int_equal(tier_rank_count(&rank, &page, 40, true), 4);
-	assert_int_equal(tier_rank_count(&rank, &page, 40, false), 1);
-	assert_int_equal(rank.now[40], 5);
+	tier_rank_count(&rank, &page, 40, false);
+	tier_rank_count(&rank, &page, 39, true);
+	assert_int_equal(rank.now[40], 4);
+	assert_int_equal(rank.now[39], 1);
 	assert_int_equal(rank.now_extra, 0);
 	page.nr_pages = 512;
-	assert_int_equal(tier_rank_count(&rank, &page, 40, true), 1);
+	tier_rank_count(&rank, &page, 40, true);
+	assert_int_equal(rank.now[40], 5);
 	assert_int_equal(rank.now_extra, 511);
+}
+
+/* Faults of known pages count as often as those are looked at whose mark could tell the same. */
+static void marks_count_for_those_without(void **state)
+{
+	struct tier_rank rank = { .look_slot = 40, .look_ms = tier_hist_low(40), .hot_ms = 20,
+				  .cold_ms = tier_hist_low(50) };
+	struct tier_rank_page page = { .latency_ms = 10, .nr_pages = 1, .hash = 1ULL << 32 };
+	__u32 low = tier_rank_mark(page.hash, 0, false, 39, 0);
+	__u32 high = tier_rank_mark(page.hash, 0, true, 41, 0);
+
+	assert_false(tier_rank_recall(&rank, &page, low, 30, true));
+	assert_int_equal(rank.now_marked[39], 1);
+	assert_int_equal(rank.now_again[39], 1);
+	/* a mark from when more were looked at: where only those of sampled pages count */
+	assert_true(tier_rank_recall(&rank, &page, high, 30, true));
+	assert_int_equal(rank.now_failed, 1);
+	assert_int_equal(rank.now_marked[41], 0);
+	page.hash = page.frame = 1;
+	tier_rank_recall(&rank, &page, high, 30, true);
+	assert_int_equal(rank.now_returned, 1);
+	assert_int_equal(rank.now_thrash, 1);
+	assert_int_equal(rank.now_marked[41], 4);
+	assert_int_equal(rank.now_again[41], 4);
+	/* it stands for four; when cold, not again warm */
+	page.latency_ms = tier_hist_low(45);
+	tier_rank_recall(&rank, &page, high, 45, false);
+	assert_int_equal(rank.now_returned, 5);
+	assert_int_equal(rank.now_again[45], 4);
+	page.latency_ms = rank.cold_ms;
+	tier_rank_recall(&rank, &page, high, 50, false);
+	assert_int_equal(rank.now_marked[41], 12);
+	assert_int_equal(rank.now_again[50], 0);
+	/* a large folio is always looked at */
+	page = (struct tier_rank_page){ .latency_ms = 10, .nr_pages = 512, .hash = 1ULL << 32 };
+	tier_rank_recall(&rank, &page, tier_rank_mark(page.hash, 0, false, 45, 0), 30, true);
+	assert_int_equal(rank.now_marked[45], 1);
+}
+
+/* Each page is looked at below all that may go up, and nowhere beyond cold. */
+static void looks_where_pages_go_up(void **state)
+{
+	struct tier_rank rank = { .warm_ms = 1024, .room_ms = 20 };
+
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, 20);
+	assert_int_equal(rank.look_slot, tier_hist_slot(20));
+	rank.proven_slot = TIER_RANK_SCORES;
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, 1024);
+	rank.proven_slot = tier_hist_slot(96);
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, 96);
+	/* a hot threshold within a slot: the whole slot; closed: none of it */
+	rank.hot_ms = 130;
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, 96);
+	rank.hot_open = 1;
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, 160);
+	assert_int_equal(rank.look_slot, tier_hist_slot(160));
+	assert_int_equal(tier_rank_refusal(&rank, 1023), TIER_REJECT_ONCE);
+	assert_int_equal(tier_rank_refusal(&rank, 1024), TIER_REJECT_COLD);
+	rank.surging = 1;
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, ~0U);
+	assert_true(rank.look_slot > tier_hist_slot(1U << 31));
 }
 
 static void reasons_in_order(void **state)
@@ -671,7 +739,9 @@ int main(void)
 		cmocka_unit_test(regular_bursts_are_no_surge),
 		cmocka_unit_test(marks),
 		cmocka_unit_test(frames_differ),
-		cmocka_unit_test(cold_faults_are_sampled),
+		cmocka_unit_test(faults_are_sampled),
+		cmocka_unit_test(marks_count_for_those_without),
+		cmocka_unit_test(looks_where_pages_go_up),
 		cmocka_unit_test(reasons_in_order),
 		cmocka_unit_test(the_past_fades),
 		cmocka_unit_test(nothing_overflows),

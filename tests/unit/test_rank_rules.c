@@ -222,7 +222,8 @@ static void nodes_are_apart(void **state)
 static struct tier_rank settled(void)
 {
 	return (struct tier_rank){ .learned = 1, .adjusted_ms = START_MS, .window_ms = START_MS,
-				   .surge_faults = ~0U, .warm_ms = 1000, .cold_ms = 1000 };
+				   .surge_faults = ~0U, .cold_ms = 1000, .look_ms = 1000,
+				   .look_slot = tier_hist_slot(1000) };
 }
 
 static struct policy *with_rank(const struct tier_rank *rank)
