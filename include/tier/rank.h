@@ -37,8 +37,8 @@
  * four times as many if the refill pays for them.
  *
  * surge: faults of pages that had waited, as cold ones do: four times as many as a usual
- * window has of all, and 16, and more than any window had lately; half of that maximum is
- * forgotten in 22 s. It lasts a quarter of a second. A scan makes a burst too, but of pages
+ * window has of all, and 16, and more of them than any window had lately; half of that maximum
+ * is forgotten in 22 s. It lasts a quarter of a second. A scan makes a burst too, but of pages
  * that fault soon after it.
  *
  * The includer brings __u32, __u64, __s32, __s64 and bool.
@@ -69,6 +69,7 @@
 #define TIER_RANK_WINDOW_MS	16U
 #define TIER_RANK_SURGE_MS	256U
 #define TIER_RANK_SURGE_TIMES	4	/* the usual pace */
+#define TIER_RANK_FOLLOW_MS	4000U	/* so long after its start hot pages go up without a limit */
 #define TIER_RANK_SETTLE_S	10	/* so long no surge is looked for: every rise is one */
 
 #define TIER_RANK_INLINE static inline __attribute__((always_inline))
@@ -127,7 +128,7 @@ struct tier_rank {
 	__u32 backoff_shift;
 	__u32 backoff_start_ms;
 	__u32 surge_ms;			/* start of the last surge */
-	__u32 window_peak;		/* decaying maximum of window_faults */
+	__u32 window_peak;		/* decaying maximum of window_waited */
 	__u32 lasting;			/* some heat lasts, beyond doubt */
 	__u32 reserved;
 	/* scratch: in registers the verifier would follow every value through every round */
@@ -355,18 +356,18 @@ TIER_RANK_INLINE bool tier_rank_pace(struct tier_rank *rank, __u32 now_ms, __u32
  */
 TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 {
-	__u32 faults = rank->window_faults;
+	__u32 waited = rank->window_waited;
 
 	if (now_ms - rank->window_ms >= TIER_RANK_WINDOW_MS) {
 		if (!rank->learned)
-			rank->first_faults += faults;
+			rank->first_faults += rank->window_faults;
 		rank->window_ms = now_ms;
 		rank->window_faults = rank->window_waited = 0;
 		if (!rank->surging) {
-			if (faults > rank->window_peak)
-				rank->window_peak = faults;
-			if (faults > rank->surge_faults)
-				rank->surge_faults = faults;
+			if (waited > rank->window_peak)
+				rank->window_peak = waited;
+			if (waited > rank->surge_faults)
+				rank->surge_faults = waited;
 		} else if (now_ms - rank->surge_ms >= TIER_RANK_SURGE_MS) {
 			rank->surging = 0;
 			rank->surge_faults = rank->window_peak;
@@ -379,6 +380,7 @@ TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 		rank->window_peak = rank->surge_faults * 2;
 		rank->surge_faults = 0xffffffff;
 		rank->hot_open = 2;
+		rank->second_pages = rank->budget_pages;
 		tier_rank_set_cold(rank);
 	}
 }
@@ -452,8 +454,10 @@ TIER_RANK_INLINE __u64 tier_rank_sum(struct tier_rank *rank, const __u64 *faults
 TIER_RANK_INLINE __u64 tier_rank_contrast(const struct tier_rank *rank, __u32 i, __u64 sum)
 {
 	__u64 below = rank->below[i], next = rank->below[i + 8] - below;
+	/* TIER_RANK_SAMPLE times as many where one stands for so many; no branch to verify */
+	__u64 least = TIER_RANK_MIN_FAULTS << TIER_RANK_UNIT_SHIFT << ((rank->look_slot - i) >> 31) * 2;
 
-	if (below < TIER_RANK_MIN_FAULTS << TIER_RANK_UNIT_SHIFT || below * 3 > sum ||
+	if (below < least || below * 3 > sum ||
 	    below * 2 * (sum >> TIER_RANK_UNIT_SHIFT) <
 	    next * ((sum + below * 3) >> TIER_RANK_UNIT_SHIFT))
 		return 0;
@@ -527,7 +531,9 @@ TIER_RANK_INLINE void tier_rank_income(struct tier_rank *rank, __u32 now_ms, __u
 	}
 	if (more > node_pages / 64)
 		more = node_pages / 64;
-	rank->second_pages = node_pages / 64 + 1;
+	/* after a surge there is something to follow, and savings for that */
+	rank->second_pages = rank->surge_ms && now_ms - rank->surge_ms < TIER_RANK_FOLLOW_MS ?
+			     rank->budget_pages : (__s64)(node_pages / 64 + 1);
 	if (rank->budget_pages < (__s64)(node_pages / 8))
 		__sync_fetch_and_add(&rank->budget_pages,
 				     (__s64)(refill_pages + (more >> (rank->backoff_shift & 31))));

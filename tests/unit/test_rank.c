@@ -449,21 +449,26 @@ static void surge_is_four_times_the_pace(void **state)
 	}
 	assert_int_equal(surges, 0);
 	now += 200;
-	/* and these are what others are compared with */
 	for (int i = 0; i < 2000; i++)
-		surges += pace(&rank, now + i / 24);
-	assert_int_equal(surges, 0);
-	now += 200;
-	for (int i = 0; i < 2000; i++)
-		surges += pace(&rank, now + i / 40);
-	assert_in_range(surges, 1500, 1699);
+		surges += pace(&rank, now + i / 20);
+	assert_in_range(surges, 1600, 1799);
 	assert_int_equal(rank.hot_open, 2);
+	/* what was saved up is for this */
+	assert_int_equal(rank.second_pages, rank.budget_pages);
 	/* nothing is cold: what faults now had waited */
 	assert_int_equal(rank.cold_ms, ~0U);
 	/* it ends by itself */
 	now += TIER_RANK_SURGE_MS + 100;
 	assert_false(pace(&rank, now));
 	assert_int_equal(rank.cold_ms, rank.warm_ms);
+	/* but some seconds on hot pages are followed, and then are few again */
+	for (int s = 0; s < 3; s++) {
+		populate(&rank, 4000, 600);
+		second(&rank, &now);
+		assert_true(rank.second_pages > NODE / 64 + 1);
+	}
+	second(&rank, &now);
+	assert_int_equal(rank.second_pages, NODE / 64 + 1);
 }
 
 /* Bursts that come with every scan are no news. */
