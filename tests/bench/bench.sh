@@ -46,11 +46,12 @@ classes_s=10
 # workload NAME: sets args, and seconds for the latencies of the two classes of pages: 0 where
 # pages do not fall into classes. After a minute promotions are those of a steady state; the
 # length is such that these outweigh those of the start.
-# W3 is looked at more often, for the time after a move is what counts there; and scanned more
-# often: with the period of the others a pass over memory takes as long as the hot set stays.
-# W7 is slower, for of the 512 pages of a huge page any access is the first one, and spins while
-# it waits: the scanner counts CPU time. It begins on the slow node: in a full fast node of this
-# size no block for a huge page is ever free, and nobody promotes one.
+# W3 and W7 spin while they wait, as programs do that only wait for memory. The scanner counts
+# CPU time: who sleeps is scanned slowly, and faster if the promotions take more of his time.
+# W3 is looked at more often, for the time after a move is what counts there.
+# W7 is slower, for of the 512 pages of a huge page any access is the first one. It begins on
+# the slow node: in a full fast node of this size no block for a huge page is ever free, and
+# nobody promotes one.
 # A memcached, paced so that it keeps up, takes less CPU time than the others: its scan period
 # is shorter.
 workload()
@@ -59,13 +60,13 @@ workload()
 	case $1 in
 	W1) args=(hotcold "${common[@]}") ;;
 	W2) args=(zipf "${common[@]}"); classes=0 ;;
-	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 500); length=180 period=300 ;;
+	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 250 --pace spin); length=180 ;;
 	W4) args=(scanmix "${common[@]}") ;;
 	W5) args=(uniform "${common[@]}"); classes=0 ;;
 	W6) args=(two "${common[@]}" --hot-pages 768 --hot-share 95 --stream-share 5) ;;
 	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --place slow); length=90 ;;
 	W8) args=(gups "${common[@]}") ;;
-	W2M) args=(memcached --records 36000 --rate 2000); classes=0 period=200 ;;
+	W2M) args=(memcached --records 36000 --rate 1000); classes=0 period=400 ;;
 	*) return 1 ;;
 	esac
 	length=${seconds:-$length}
