@@ -39,7 +39,8 @@
  * surge: faults of pages that had waited, as cold ones do: four times as many as a usual
  * window has of all, and 16, and more of them than any window had lately; half of that maximum
  * is forgotten in 22 s. It lasts a quarter of a second. A scan makes a burst too, but of pages
- * that fault soon after it.
+ * that fault soon after it. So does a program that was held up: nothing hot follows then, and
+ * each such surge in a row doubles what the next one takes once more.
  *
  * The includer brings __u32, __u64, __s32, __s64 and bool.
  */
@@ -70,6 +71,7 @@
 #define TIER_RANK_SURGE_MS	256U
 #define TIER_RANK_SURGE_TIMES	4	/* the usual pace */
 #define TIER_RANK_FOLLOW_MS	4000U	/* so long after its start hot pages go up without a limit */
+#define TIER_RANK_VAIN_MAX	4	/* then the next surge has to be 2^5 times as strong */
 #define TIER_RANK_SETTLE_S	10	/* so long no surge is looked for: every rise is one */
 
 #define TIER_RANK_INLINE static inline __attribute__((always_inline))
@@ -130,6 +132,8 @@ struct tier_rank {
 	__u32 surge_ms;			/* start of the last surge */
 	__u32 window_peak;		/* decaying maximum of window_waited */
 	__u32 lasting;			/* some heat lasts, beyond doubt */
+	__u32 surge_open;		/* nothing hot has been seen yet since the last surge */
+	__u32 surge_vain;		/* so many in a row that nothing hot followed */
 	__u32 reserved;
 	/* scratch: in registers the verifier would follow every value through every round */
 	__u64 below[TIER_HIST_SLOTS];	/* sum over the slots before */
@@ -378,6 +382,7 @@ TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 		rank->surge_ms = now_ms;
 		/* the next has to be twice as strong: bursts with every scan are no news */
 		rank->window_peak = rank->surge_faults * 2;
+		rank->surge_open = 1;
 		rank->surge_faults = 0xffffffff;
 		rank->hot_open = 2;
 		rank->second_pages = rank->budget_pages;
@@ -509,6 +514,21 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
 		sum = rank->window_peak;
 	rank->surge_faults = rank->seconds > TIER_RANK_SETTLE_S << TIER_RANK_UNIT_SHIFT &&
 			     sum < 0x7fffffff ? sum : 0xffffffff;
+}
+
+/* Was the last surge a change? Then hot pages come next. After a vain one it takes more. */
+TIER_RANK_INLINE void tier_rank_surged(struct tier_rank *rank, __u32 now_ms)
+{
+	if (!rank->surge_open)
+		return;
+	if (rank->apart) {
+		rank->surge_open = rank->surge_vain = 0;
+	} else if (now_ms - rank->surge_ms >= TIER_RANK_FOLLOW_MS) {
+		rank->surge_open = 0;
+		rank->surge_vain += rank->surge_vain < TIER_RANK_VAIN_MAX;
+		if (rank->window_peak < 1U << 24)
+			rank->window_peak <<= rank->surge_vain & 7;
+	}
 }
 
 /*
@@ -668,6 +688,7 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 	}
 	tier_rank_fold(rank);
 	tier_rank_hot(rank);
+	tier_rank_surged(rank, now_ms);
 	sum = tier_rank_sum(rank, rank->slow);
 	if (!sum)
 		return;

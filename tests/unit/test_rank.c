@@ -471,6 +471,37 @@ static void surge_is_four_times_the_pace(void **state)
 	assert_int_equal(rank.second_pages, NODE / 64 + 1);
 }
 
+/* What nothing hot follows was no change: the next surge has to be stronger each time. */
+static void vain_surges_become_rare(void **state)
+{
+	struct tier_rank rank = { .learned = 1, .surge_faults = 100 };
+	__u32 now = 100000;
+
+	for (__u32 vain = 1; vain <= TIER_RANK_VAIN_MAX + 1; vain++) {
+		rank.surge_faults = 100;
+		rank.cold_ms = 10;
+		rank.window_ms = now += 10000;
+		for (int i = 0; i < 100; i++)
+			if (tier_rank_pace(&rank, now, 10))
+				tier_rank_window(&rank, now);
+		assert_true(rank.surging);
+		tier_rank_surged(&rank, now + TIER_RANK_FOLLOW_MS - 1);
+		assert_int_equal(rank.window_peak, 200);
+		tier_rank_surged(&rank, now + TIER_RANK_FOLLOW_MS);
+		assert_int_equal(rank.window_peak,
+				 200 << (vain < TIER_RANK_VAIN_MAX ? vain : TIER_RANK_VAIN_MAX));
+		/* it is judged once */
+		tier_rank_surged(&rank, now + TIER_RANK_FOLLOW_MS + 1000);
+		assert_int_equal(rank.surge_vain, vain < TIER_RANK_VAIN_MAX ? vain : TIER_RANK_VAIN_MAX);
+		rank.surging = rank.window_waited = rank.window_faults = 0;
+	}
+	rank.surge_open = rank.apart = 1;
+	rank.window_peak = 200;
+	tier_rank_surged(&rank, rank.surge_ms + 2000);
+	assert_int_equal(rank.surge_vain, 0);
+	assert_int_equal(rank.window_peak, 200);
+}
+
 /* Bursts that come with every scan are no news. */
 static void regular_bursts_are_no_surge(void **state)
 {
@@ -741,6 +772,7 @@ int main(void)
 		cmocka_unit_test(thrash_takes_the_extra_income),
 		cmocka_unit_test(no_surge_before_the_pace_is_known),
 		cmocka_unit_test(surge_is_four_times_the_pace),
+		cmocka_unit_test(vain_surges_become_rare),
 		cmocka_unit_test(regular_bursts_are_no_surge),
 		cmocka_unit_test(marks),
 		cmocka_unit_test(frames_differ),
