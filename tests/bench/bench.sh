@@ -66,7 +66,7 @@ workload()
 	W6) args=(two "${common[@]}" --hot-pages 768 --hot-share 95 --stream-share 5) ;;
 	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --place slow); length=90 ;;
 	W8) args=(gups "${common[@]}") ;;
-	W2M) args=(memcached --records 36000 --rate 700); classes=0 period=400 ;;
+	W2M) args=(memcached --records 36000 --rate 500); classes=0 period=400 ;;
 	*) return 1 ;;
 	esac
 	length=${seconds:-$length}

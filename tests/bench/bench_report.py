@@ -299,7 +299,7 @@ def conditions(good):
     knobs = machine["knobs"]
     return (f"Linux {machine['kernel']}, QEMU {lab['qemu']} (TCG, no KVM), {lab['cpus']} CPUs, "
             f"fast node {lab['fast_mb']} MiB, slow node {lab['slow_mb']} MiB, demotion on, "
-            f"vm.min_free_kbytes {lab['min_free_kb']}. "
+            f"vm.min_free_kbytes {lab['min_free_kb']}, vm.watermark_boost_factor 0. "
             f"{option['pages'] // 256} MiB touched, on the fast node at first as far as "
             f"it goes: {machine['fast_mib_available']:.0f} MiB were free there. "
             f"{option['rate_per_s']:.0f} accesses/s. Scanner: "
