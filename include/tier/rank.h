@@ -77,7 +77,7 @@
 #define TIER_RANK_INLINE static inline __attribute__((always_inline))
 
 struct tier_rank {
-	/* what a fault looks at: a cache line */
+	/* what a fault looks at: a cache line where it is refused, and the budgets */
 	__u32 window_ms;		/* start of this window of faults */
 	__u32 window_faults;
 	__u32 window_waited;		/* of those the ones of pages that had waited, cold ones */
