@@ -66,7 +66,8 @@
 #define TIER_RANK_PROBE_MIN	5	/* growth of room: a 2^-5 part of the node a second */
 #define TIER_RANK_PROBE_MAX	12
 #define TIER_RANK_BACKOFF_MAX	8
-#define TIER_RANK_SAMPLE	4U	/* one page in so many is looked at where none goes up */
+#define TIER_RANK_SAMPLE_SHIFT	2	/* where none goes up, one page in 2^n is looked at */
+#define TIER_RANK_SAMPLE	(1U << TIER_RANK_SAMPLE_SHIFT)
 #define TIER_RANK_WINDOW_MS	16U
 #define TIER_RANK_SURGE_MS	256U
 #define TIER_RANK_SURGE_TIMES	4	/* the usual pace */
@@ -459,8 +460,9 @@ TIER_RANK_INLINE __u64 tier_rank_sum(struct tier_rank *rank, const __u64 *faults
 TIER_RANK_INLINE __u64 tier_rank_contrast(const struct tier_rank *rank, __u32 i, __u64 sum)
 {
 	__u64 below = rank->below[i], next = rank->below[i + 8] - below;
-	/* TIER_RANK_SAMPLE times as many where one stands for so many; no branch to verify */
-	__u64 least = TIER_RANK_MIN_FAULTS << TIER_RANK_UNIT_SHIFT << ((rank->look_slot - i) >> 31) * 2;
+	/* where one fault stands for others, as many must have been seen; no branch to verify */
+	__u32 sampled = (rank->look_slot - i) >> 31;
+	__u64 least = TIER_RANK_MIN_FAULTS << TIER_RANK_UNIT_SHIFT << sampled * TIER_RANK_SAMPLE_SHIFT;
 
 	if (below < least || below * 3 > sum ||
 	    below * 2 * (sum >> TIER_RANK_UNIT_SHIFT) <
