@@ -39,8 +39,8 @@
  * surge: faults of pages that had waited, as cold ones do: four times as many as a usual
  * window has of all, and 16, and more of them than any window had lately; half of that maximum
  * is forgotten in 22 s. It lasts a quarter of a second. A scan makes a burst too, but of pages
- * that fault soon after it. So does a program that was held up: nothing hot follows then, and
- * each such surge in a row doubles what the next one takes once more.
+ * that fault soon after it. So does a program that was held up: what a silence before it held
+ * up does not count, and if nothing hot follows a surge, the next one takes twice as much.
  *
  * The includer brings __u32, __u64, __s32, __s64 and bool.
  */
@@ -72,6 +72,7 @@
 #define TIER_RANK_SURGE_MS	256U
 #define TIER_RANK_SURGE_TIMES	4	/* the usual pace */
 #define TIER_RANK_FOLLOW_MS	4000U	/* so long after its start hot pages go up without a limit */
+#define TIER_RANK_NO_SURGE	0x80000000U	/* in place of a number of faults */
 #define TIER_RANK_VAIN_MAX	4	/* then the next surge has to be 2^5 times as strong */
 #define TIER_RANK_SETTLE_S	10	/* so long no surge is looked for: every rise is one */
 
@@ -135,6 +136,8 @@ struct tier_rank {
 	__u32 lasting;			/* some heat lasts, beyond doubt */
 	__u32 surge_open;		/* nothing hot has been seen yet since the last surge */
 	__u32 surge_vain;		/* so many in a row that nothing hot followed */
+	__u32 window_usual;		/* faults of a window at the pace of the fast sum */
+	__u32 window_held;		/* faults that a silence held up, part of surge_faults */
 	__u32 reserved;
 	/* scratch: in registers the verifier would follow every value through every round */
 	__u64 below[TIER_HIST_SLOTS];	/* sum over the slots before */
@@ -355,36 +358,54 @@ TIER_RANK_INLINE bool tier_rank_pace(struct tier_rank *rank, __u32 now_ms, __u32
 	       *(volatile __u32 *)&rank->window_waited >= rank->surge_faults;
 }
 
+/* What a silence held up comes in a burst, which is no surge: until as many have come. */
+TIER_RANK_INLINE void tier_rank_hold(struct tier_rank *rank, __u32 faults, __u32 window_ms)
+{
+	__u32 held = rank->window_held;
+
+	if (window_ms >= 2 * TIER_RANK_WINDOW_MS && window_ms < 60000)
+		held += rank->window_usual * (window_ms / TIER_RANK_WINDOW_MS);
+	else
+		held -= faults < held ? faults : held;
+	if (held > 1U << 20)
+		held = 1U << 20;
+	rank->surge_faults += held - rank->window_held;
+	rank->window_held = held;
+}
+
 /*
  * A window ends, or has seen so many faults that a surge begins. Plain stores: CPUs
  * that meet here may lose some faults, which makes a surge seen a little later.
  */
 TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 {
-	__u32 waited = rank->window_waited;
+	__u32 waited = rank->window_waited, faults = rank->window_faults;
+	__u32 window_ms = now_ms - rank->window_ms;
 
-	if (now_ms - rank->window_ms >= TIER_RANK_WINDOW_MS) {
+	if (window_ms >= TIER_RANK_WINDOW_MS) {
 		if (!rank->learned)
-			rank->first_faults += rank->window_faults;
+			rank->first_faults += faults;
 		rank->window_ms = now_ms;
 		rank->window_faults = rank->window_waited = 0;
 		if (!rank->surging) {
-			if (waited > rank->window_peak)
+			if (waited > rank->window_peak && !rank->window_held)
 				rank->window_peak = waited;
 			if (waited > rank->surge_faults)
 				rank->surge_faults = waited;
+			tier_rank_hold(rank, faults, window_ms);
 		} else if (now_ms - rank->surge_ms >= TIER_RANK_SURGE_MS) {
 			rank->surging = 0;
 			rank->surge_faults = rank->window_peak;
+			rank->window_held = 0;
 			tier_rank_set_cold(rank);
 		}
 	} else if (rank->learned && !rank->surging && rank->window_waited >= rank->surge_faults) {
 		rank->surging = 1;
 		rank->surge_ms = now_ms;
 		/* the next has to be twice as strong: bursts with every scan are no news */
-		rank->window_peak = rank->surge_faults * 2;
+		rank->window_peak = (rank->surge_faults - rank->window_held) * 2;
 		rank->surge_open = 1;
-		rank->surge_faults = 0xffffffff;
+		rank->surge_faults = TIER_RANK_NO_SURGE;
 		rank->hot_open = 2;
 		rank->second_pages = rank->budget_pages;
 		tier_rank_set_cold(rank);
@@ -510,12 +531,13 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
 	if (rank->surging)
 		return;
 	/* more than any window has seen lately */
-	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) *
-	      (TIER_RANK_SURGE_TIMES * TIER_RANK_WINDOW_MS) / 1000 + 16;
+	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) * TIER_RANK_WINDOW_MS;
+	rank->window_usual = sum / 1000;
+	sum = sum * TIER_RANK_SURGE_TIMES / 1000 + 16;
 	if (sum < rank->window_peak)
 		sum = rank->window_peak;
 	rank->surge_faults = rank->seconds > TIER_RANK_SETTLE_S << TIER_RANK_UNIT_SHIFT &&
-			     sum < 0x7fffffff ? sum : 0xffffffff;
+			     sum < 0x7fffffff ? sum + rank->window_held : TIER_RANK_NO_SURGE;
 }
 
 /* Was the last surge a change? Then hot pages come next. After a vain one it takes more. */
@@ -683,7 +705,7 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 
 	if (!rank->learned) {
 		rank->probe_start_ms = rank->backoff_start_ms = now_ms;
-		rank->surge_faults = 0xffffffff;
+		rank->surge_faults = TIER_RANK_NO_SURGE;
 		rank->probe_shift = TIER_RANK_PROBE_MAX;
 		rank->credit = node_pages;
 		rank->budget_pages = node_pages / 8;
