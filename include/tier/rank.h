@@ -26,8 +26,8 @@
  * (a third plus their share of all). Half as many again is no chance: most pages
  * below T are others than those above, if they are also the smaller part and if
  * they lie towards zero, as accesses at random do; those of a sweep over a range
- * that was scanned at one moment lie in a band. Of all such T the largest near
- * the most telling one is taken.
+ * that was scanned at one moment lie in a band. The slow sum must show a fifth more, too.
+ * Of all such T the largest near the most telling one is taken.
  *
  * proven: pages that were warm, and at their next fault are warm again, compared
  * with what chance makes of it: with one access rate for all, being below T once
@@ -142,6 +142,7 @@ struct tier_rank {
 	/* scratch: in registers the verifier would follow every value through every round */
 	__u64 below[TIER_HIST_SLOTS];	/* sum over the slots before */
 	__u64 best;
+	__u64 apart_slow[2];		/* a bit per slot: tier_rank_apart_slow() */
 	__u32 apart_slot;
 	__u32 warm_slot;
 	__u32 room_slot;
@@ -493,7 +494,26 @@ TIER_RANK_INLINE __u64 tier_rank_contrast(const struct tier_rank *rank, __u32 i,
 	if (rank->below[i - 4] * 5 < below * 3 || rank->below[i - 8] * 3 < below ||
 	    rank->below[i - 12] * 6 < below)
 		return 0;
-	return below * 256 / (next + 1) + 1;
+	return (below * 256 / (next + 1) + 1) * (rank->apart_slow[i >> 6 & 1] >> (i & 63) & 1);
+}
+
+/*
+ * Below which slots the slow sum has a fifth more than one population would have. The fast one
+ * has it, too, some time after much was scanned at once: no latency is longer than that is ago.
+ */
+TIER_RANK_INLINE void tier_rank_apart_slow(struct tier_rank *rank)
+{
+	__u64 sum = tier_rank_sum(rank, rank->slow), below, next, lack;
+
+	rank->apart_slow[0] = rank->apart_slow[1] = 0;
+	for (__u32 i = TIER_RANK_FIRST_SLOT; i < TIER_HIST_SLOTS - 8; i++) {
+		below = rank->below[i];
+		next = rank->below[i + 8] - below;
+		/* the sign, and no branch to verify */
+		lack = below * 5 * (sum >> TIER_RANK_UNIT_SHIFT) -
+		       next * 2 * ((sum + below * 3) >> TIER_RANK_UNIT_SHIFT);
+		rank->apart_slow[i >> 6 & 1] |= (~lack >> 63) << (i & 63);
+	}
 }
 
 /* The hot threshold, and how many faults in a window make a surge. */
@@ -501,9 +521,11 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
 {
 	volatile __u32 *apart_slot = &rank->apart_slot;
 	volatile __u64 *best = &rank->best;
-	__u64 sum = tier_rank_sum(rank, rank->fast), contrast, below, next;
 	__u32 hot_ms, fall_ms = rank->hot_ms - (rank->hot_ms + 63) / 64, i;
+	__u64 sum, contrast, below, next;
 
+	tier_rank_apart_slow(rank);
+	sum = tier_rank_sum(rank, rank->fast);
 	*best = *apart_slot = 0;
 	for (i = TIER_RANK_FIRST_SLOT; i < TIER_HIST_SLOTS - 8; i++) {
 		contrast = tier_rank_contrast(rank, i, sum);
