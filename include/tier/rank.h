@@ -26,8 +26,8 @@
  * (a third plus their share of all). Half as many again is no chance: most pages
  * below T are others than those above, if they are also the smaller part and if
  * they lie towards zero, as accesses at random do; those of a sweep over a range
- * that was scanned at one moment lie in a band. The slow sum must show a fifth more, too.
- * Of all such T the largest near the most telling one is taken.
+ * that was scanned at one moment lie in a band. The slow sum must show a fifth more, too, but
+ * for some seconds after a surge. Of all such T the largest near the most telling one is taken.
  *
  * proven: pages that were warm, and at their next fault are warm again, compared
  * with what chance makes of it: with one access rate for all, being below T once
@@ -516,8 +516,14 @@ TIER_RANK_INLINE void tier_rank_apart_slow(struct tier_rank *rank)
 	}
 }
 
+/* Has there been a surge lately? */
+TIER_RANK_INLINE bool tier_rank_follows(const struct tier_rank *rank, __u32 now_ms)
+{
+	return rank->surge_ms && now_ms - rank->surge_ms < TIER_RANK_FOLLOW_MS;
+}
+
 /* The hot threshold, and how many faults in a window make a surge. */
-TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
+TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank, __u32 now_ms)
 {
 	volatile __u32 *apart_slot = &rank->apart_slot;
 	volatile __u64 *best = &rank->best;
@@ -525,6 +531,9 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank)
 	__u64 sum, contrast, below, next;
 
 	tier_rank_apart_slow(rank);
+	/* just after a change the slow sum is about what was before */
+	if (tier_rank_follows(rank, now_ms))
+		rank->apart_slow[0] = rank->apart_slow[1] = ~0ULL;
 	sum = tier_rank_sum(rank, rank->fast);
 	*best = *apart_slot = 0;
 	for (i = TIER_RANK_FIRST_SLOT; i < TIER_HIST_SLOTS - 8; i++) {
@@ -598,8 +607,8 @@ TIER_RANK_INLINE void tier_rank_income(struct tier_rank *rank, __u32 now_ms, __u
 	if (more > node_pages / 64)
 		more = node_pages / 64;
 	/* after a surge there is something to follow, and savings for that */
-	rank->second_pages = rank->surge_ms && now_ms - rank->surge_ms < TIER_RANK_FOLLOW_MS ?
-			     rank->budget_pages : (__s64)(node_pages / 64 + 1);
+	rank->second_pages = tier_rank_follows(rank, now_ms) ? rank->budget_pages :
+			     (__s64)(node_pages / 64 + 1);
 	if (rank->budget_pages < (__s64)(node_pages / 8))
 		__sync_fetch_and_add(&rank->budget_pages,
 				     (__s64)(refill_pages + (more >> (rank->backoff_shift & 31))));
@@ -733,7 +742,7 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 		rank->budget_pages = node_pages / 8;
 	}
 	tier_rank_fold(rank);
-	tier_rank_hot(rank);
+	tier_rank_hot(rank, now_ms);
 	tier_rank_surged(rank, now_ms);
 	sum = tier_rank_sum(rank, rank->slow);
 	if (!sum)

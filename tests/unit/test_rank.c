@@ -534,6 +534,31 @@ static void catching_up_is_no_surge(void **state)
 	}
 }
 
+/*
+ * Just after a burst of scanning all faults are younger than that: the fast sum cannot tell them
+ * from a population of their own. After a surge it is believed.
+ */
+static void latencies_since_a_scan_are_no_population(void **state)
+{
+	struct tier_rank rank = {}, surged;
+	__u32 now = 100000;
+
+	for (int s = 0; s < 60; s++) {
+		populate(&rank, 2000, 8000);
+		second(&rank, &now);
+	}
+	/* thirty chunks, one each 50 ms, and a fault each 20 ms of each */
+	for (__u32 chunk = 1; chunk <= 30; chunk++)
+		for (__u32 ms = 0; ms < chunk * 50; ms += 20)
+			rank.now[tier_hist_slot(ms)]++;
+	surged = rank;
+	surged.surge_ms = now - 1000;
+	second(&surged, &(__u32){ now });
+	assert_in_range(surged.hot_ms, 256, 2000);
+	second(&rank, &now);
+	assert_int_equal(rank.hot_ms, 0);
+}
+
 /* Bursts that come with every scan are no news. */
 static void regular_bursts_are_no_surge(void **state)
 {
@@ -805,6 +830,7 @@ int main(void)
 		cmocka_unit_test(no_surge_before_the_pace_is_known),
 		cmocka_unit_test(surge_is_four_times_the_pace),
 		cmocka_unit_test(catching_up_is_no_surge),
+		cmocka_unit_test(latencies_since_a_scan_are_no_population),
 		cmocka_unit_test(vain_surges_become_rare),
 		cmocka_unit_test(regular_bursts_are_no_surge),
 		cmocka_unit_test(marks),
