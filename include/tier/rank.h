@@ -97,6 +97,7 @@ struct tier_rank {
 	__s64 budget_pages;		/* that may yet go up; below 0 after a large folio */
 	__s64 room_pages;		/* the same for this second's share of the room */
 	__s64 second_pages;		/* of the budget, in this second, for hot and proven ones */
+	__s64 hot_kept_pages;		/* what hot pages leave of the budget */
 	/* counted since the last adjustment */
 	__u64 now[TIER_HIST_SLOTS];
 	__u64 now_marked[TIER_RANK_SCORES];
@@ -298,7 +299,7 @@ TIER_RANK_INLINE bool tier_rank_recall(struct tier_rank *rank, const struct tier
 	return up;
 }
 
-/* What proven pages leave of the budget: three quarters of what can be saved up. */
+/* What is kept of the budget for changes: three quarters of what can be saved up. */
 TIER_RANK_INLINE __s64 tier_rank_kept(__u64 node_pages)
 {
 	return node_pages / 32 * 3;
@@ -316,7 +317,7 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
 	    tier_rank_spend_evenly(rank, page->nr_pages, tier_rank_kept(node_pages)))
 		return TIER_PROMOTE_HOT;
 	if (page->latency_ms < rank->hot_ms && rank->hot_open &&
-	    tier_rank_spend_evenly(rank, page->nr_pages, node_pages / 64))
+	    tier_rank_spend_evenly(rank, page->nr_pages, rank->hot_kept_pages))
 		return TIER_PROMOTE_HOT;
 	if (rank->surging &&
 	    tier_rank_spend(&rank->budget_pages, page->nr_pages, node_pages / 32))
@@ -409,6 +410,7 @@ TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 		rank->surge_faults = TIER_RANK_NO_SURGE;
 		rank->hot_open = 2;
 		rank->second_pages = rank->budget_pages;
+		rank->hot_kept_pages = 0;
 		tier_rank_set_cold(rank);
 	}
 }
@@ -607,8 +609,12 @@ TIER_RANK_INLINE void tier_rank_income(struct tier_rank *rank, __u32 now_ms, __u
 	if (more > node_pages / 64)
 		more = node_pages / 64;
 	/* after a surge there is something to follow, and savings for that */
-	rank->second_pages = tier_rank_follows(rank, now_ms) ? rank->budget_pages :
-			     (__s64)(node_pages / 64 + 1);
+	rank->second_pages = node_pages / 64 + 1;
+	rank->hot_kept_pages = tier_rank_kept(node_pages);
+	if (tier_rank_follows(rank, now_ms)) {
+		rank->second_pages = rank->budget_pages;
+		rank->hot_kept_pages = node_pages / 64;
+	}
 	if (rank->budget_pages < (__s64)(node_pages / 8))
 		__sync_fetch_and_add(&rank->budget_pages,
 				     (__s64)(refill_pages + (more >> (rank->backoff_shift & 31))));

@@ -456,6 +456,7 @@ static void surge_is_four_times_the_pace(void **state)
 	assert_int_equal(rank.hot_open, 2);
 	/* what was saved up is for this */
 	assert_int_equal(rank.second_pages, rank.budget_pages);
+	assert_int_equal(rank.hot_kept_pages, 0);
 	/* nothing is cold: what faults now had waited */
 	assert_int_equal(rank.cold_ms, ~0U);
 	/* it ends by itself */
@@ -467,9 +468,11 @@ static void surge_is_four_times_the_pace(void **state)
 		populate(&rank, 4000, 600);
 		second(&rank, &now);
 		assert_true(rank.second_pages > NODE / 64 + 1);
+		assert_int_equal(rank.hot_kept_pages, NODE / 64);
 	}
 	second(&rank, &now);
 	assert_int_equal(rank.second_pages, NODE / 64 + 1);
+	assert_int_equal(rank.hot_kept_pages, tier_rank_kept(NODE));
 }
 
 /* What nothing hot follows was no change: the next surge has to be stronger each time. */
@@ -711,7 +714,7 @@ static void reasons_in_order(void **state)
 {
 	struct tier_rank rank = { .room_ms = 50, .room_pages = 2, .proven_slot = 20, .hot_ms = 100,
 				  .hot_open = 1, .budget_pages = NODE / 8,
-				  .second_pages = NODE / 64 };
+				  .second_pages = NODE / 64, .hot_kept_pages = NODE / 64 };
 	struct tier_rank_page page = { .latency_ms = 40, .nr_pages = 1 };
 
 	assert_int_equal(tier_rank_reason(&rank, &page, TIER_RANK_SCORES, false, NODE),
