@@ -31,8 +31,8 @@
  * to a place: a later page takes the place of an earlier one. With 100 000 marks
  * between two faults of a page its own is lost in one case of six, with a million in
  * six of seven: it then needs more scans to be proven. A page is taken for another in
- * one of 2^12 cases. Where none goes up, which is where most faults are, one page in four
- * is looked at, for four; of the others only the mark is wiped out.
+ * one of 2^12 cases. Where none goes up nor lately did, which is where most faults are, one
+ * page in four is looked at, for four; of the others only the mark is wiped out.
  *
  * First second. Its first second of faults, or the first thousand of them, the policy
  * only counts, and leaves them to the kernel's own algorithm, as before it was loaded.

@@ -68,6 +68,7 @@
 #define TIER_RANK_BACKOFF_MAX	8
 #define TIER_RANK_SAMPLE_SHIFT	2	/* where none goes up, one page in 2^n is looked at */
 #define TIER_RANK_SAMPLE	(1U << TIER_RANK_SAMPLE_SHIFT)
+#define TIER_RANK_LOOK_SLOTS	12	/* at first so far beyond the warm: falls 4 of them in 8 s */
 #define TIER_RANK_WINDOW_MS	16U
 #define TIER_RANK_SURGE_MS	256U
 #define TIER_RANK_SURGE_TIMES	4	/* the usual pace */
@@ -139,7 +140,7 @@ struct tier_rank {
 	__u32 surge_vain;		/* so many in a row that nothing hot followed */
 	__u32 window_usual;		/* faults of a window at the pace of the fast sum */
 	__u32 window_held;		/* faults that a silence held up, part of surge_faults */
-	__u32 reserved;
+	__u32 look_last;		/* look_slot lately, which falls slowly, in half slots */
 	/* scratch: in registers the verifier would follow every value through every round */
 	__u64 below[TIER_HIST_SLOTS];	/* sum over the slots before */
 	__u64 best;
@@ -327,7 +328,8 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
 
 /*
  * Where cold begins: behind all that may go up. What faults during a surge had
- * waited, which makes it look colder. And where it is no use to look at each page.
+ * waited, which makes it look colder. And where it is no use to look at each page: where
+ * none goes up, nor lately did, for a threshold that moves to and fro would find no marks.
  */
 TIER_RANK_INLINE void tier_rank_set_cold(struct tier_rank *rank)
 {
@@ -342,10 +344,15 @@ TIER_RANK_INLINE void tier_rank_set_cold(struct tier_rank *rank)
 		look_ms = rank->room_ms;
 	if (rank->hot_open && look_ms < rank->hot_ms)
 		look_ms = rank->hot_ms;
+	slot = rank->look_last / 2 & (TIER_HIST_SLOTS - 1);
+	if (look_ms < tier_hist_low(slot))
+		look_ms = tier_hist_low(slot);
 	if (rank->surging || look_ms > cold_ms)
 		look_ms = cold_ms;
 	slot = tier_hist_slot(look_ms);
 	slot += tier_hist_low(slot) < look_ms;
+	if (!rank->surging && rank->look_last < slot * 2)
+		rank->look_last = slot * 2;
 	rank->look_slot = slot;
 	rank->look_ms = rank->surging ? cold_ms : tier_hist_low(slot);
 }
@@ -757,6 +764,9 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 	tier_rank_income(rank, now_ms, node_pages, refill_pages, folio, patience_ms);
 	tier_rank_room(rank, now_ms, node_pages, sum, folio, patience_ms);
 	tier_rank_prove(rank, node_pages, sum, folio, refill_pages);
+	/* what is hot shows soonest if at first each warm page is looked at */
+	rank->look_last = rank->learned ? rank->look_last - !!rank->look_last :
+			  (rank->warm_slot + TIER_RANK_LOOK_SLOTS) * 2;
 	tier_rank_set_cold(rank);
 	rank->learned = 1;
 }

@@ -691,6 +691,7 @@ static void looks_where_pages_go_up(void **state)
 	rank.proven_slot = TIER_RANK_SCORES;
 	tier_rank_set_cold(&rank);
 	assert_int_equal(rank.look_ms, 1024);
+	rank.look_last = 0;
 	rank.proven_slot = tier_hist_slot(96);
 	tier_rank_set_cold(&rank);
 	assert_int_equal(rank.look_ms, 96);
@@ -708,6 +709,34 @@ static void looks_where_pages_go_up(void **state)
 	tier_rank_set_cold(&rank);
 	assert_int_equal(rank.look_ms, ~0U);
 	assert_true(rank.look_slot > tier_hist_slot(1U << 31));
+	/* a surge is not remembered, but what was looked at before it */
+	rank.surging = rank.hot_open = rank.proven_slot = 0;
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, 160);
+	rank.look_last -= 8;
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, 80);
+	rank.look_last = 0;
+	tier_rank_set_cold(&rank);
+	assert_int_equal(rank.look_ms, 20);
+}
+
+/* At first each warm page is looked at; after half a minute only where one may go up. */
+static void looks_at_each_warm_page_at_first(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	for (int s = 0; s < 60; s++) {
+		populate(&rank, 8000, 6000);
+		/* full: room is for few */
+		rank.now_promoted = rank.now_returned = 200;
+		second(&rank, &now);
+		if (s < TIER_RANK_LOOK_SLOTS * 2)
+			assert_int_equal(rank.look_ms, rank.cold_ms);
+	}
+	assert_true(rank.look_ms < rank.cold_ms / 8);
+	assert_true(rank.look_ms >= rank.room_ms);
 }
 
 static void reasons_in_order(void **state)
@@ -841,6 +870,7 @@ int main(void)
 		cmocka_unit_test(faults_are_sampled),
 		cmocka_unit_test(marks_count_for_those_without),
 		cmocka_unit_test(looks_where_pages_go_up),
+		cmocka_unit_test(looks_at_each_warm_page_at_first),
 		cmocka_unit_test(reasons_in_order),
 		cmocka_unit_test(the_past_fades),
 		cmocka_unit_test(nothing_overflows),
