@@ -23,9 +23,9 @@
  *		after the program turned to other pages. Their latencies tell nothing
  *		then: for a quarter of a second all go up, into room if there is some.
  * Else a warm page is marked, and refused once. Budget: the last three share one, refilled with a
- * node in refill_s seconds, saved up to an eighth of it, three quarters of that for changes.
- * Proven and hot pages get a 64th a second, and after a surge all there is for 4 s: a sweep
- * behind the scanner looks hot, too.
+ * node in refill_s seconds, saved up to an eighth of it, three quarters of that for changes and
+ * for the first minute. Proven and hot pages get a 64th a second, and after a surge all there is
+ * for 4 s: a sweep behind the scanner looks hot, too.
  *
  * Storage and errors. At most 2^19 marks of 32 bits, 2 MiB for the machine, one page
  * to a place: a later page takes the place of an earlier one. With 100 000 marks

@@ -62,6 +62,7 @@
 #define TIER_RANK_SWAP_PACE	8	/* so much slower if each pushes another one down */
 #define TIER_RANK_BLIND_PACE	32	/* the same where no heat is known to last */
 #define TIER_RANK_PROVEN_TIMES	4	/* of the proven go up: those beyond chance, times this */
+#define TIER_RANK_FIND_S	27	/* of the slow sum, a minute: proven pages get the savings, too */
 #define TIER_RANK_SAVE_S	4	/* a share that is not used is saved up so long */
 #define TIER_RANK_PROBE_MIN	5	/* growth of room: a 2^-5 part of the node a second */
 #define TIER_RANK_PROBE_MAX	12
@@ -99,6 +100,7 @@ struct tier_rank {
 	__s64 room_pages;		/* the same for this second's share of the room */
 	__s64 second_pages;		/* of the budget, in this second, for hot and proven ones */
 	__s64 hot_kept_pages;		/* what hot pages leave of the budget */
+	__s64 proven_kept_pages;	/* the same of proven ones */
 	/* counted since the last adjustment */
 	__u64 now[TIER_HIST_SLOTS];
 	__u64 now_marked[TIER_RANK_SCORES];
@@ -315,7 +317,7 @@ tier_rank_reason(struct tier_rank *rank, const struct tier_rank_page *page, __u3
 	    tier_rank_spend(&rank->room_pages, page->nr_pages, 0))
 		return TIER_PROMOTE_OTHER;
 	if (proven_slot < rank->proven_slot &&
-	    tier_rank_spend_evenly(rank, page->nr_pages, tier_rank_kept(node_pages)))
+	    tier_rank_spend_evenly(rank, page->nr_pages, rank->proven_kept_pages))
 		return TIER_PROMOTE_HOT;
 	if (page->latency_ms < rank->hot_ms && rank->hot_open &&
 	    tier_rank_spend_evenly(rank, page->nr_pages, rank->hot_kept_pages))
@@ -622,6 +624,9 @@ TIER_RANK_INLINE void tier_rank_income(struct tier_rank *rank, __u32 now_ms, __u
 		rank->second_pages = rank->budget_pages;
 		rank->hot_kept_pages = node_pages / 64;
 	}
+	/* at first all that is found is new */
+	rank->proven_kept_pages = rank->seconds < TIER_RANK_FIND_S << TIER_RANK_UNIT_SHIFT ?
+				  (__s64)(node_pages / 64) : tier_rank_kept(node_pages);
 	if (rank->budget_pages < (__s64)(node_pages / 8))
 		__sync_fetch_and_add(&rank->budget_pages,
 				     (__s64)(refill_pages + (more >> (rank->backoff_shift & 31))));
@@ -692,8 +697,8 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 }
 
 /* Below which slot being warm twice is more than chance, as far as the budget goes. */
-TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 node_pages, __u64 sum,
-				      __u64 folio, __u64 refill_pages)
+TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 folio,
+				      __u64 refill_pages)
 {
 	volatile __u32 *slot = &rank->again_slot;
 	volatile __u64 *best = &rank->best;
@@ -721,8 +726,8 @@ TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 node_pages, 
 			*slot = i + 1;
 		}
 	}
-	if (rank->budget_pages > tier_rank_kept(node_pages))
-		mass += (__u64)(rank->budget_pages - tier_rank_kept(node_pages)) / 8;
+	if (rank->budget_pages > rank->proven_kept_pages)
+		mass += (__u64)(rank->budget_pages - rank->proven_kept_pages) / 8;
 	mass = mass * rank->seconds / folio;
 	/* what lies beyond that is less certain: only from this second's refill */
 	excess = *best << TIER_RANK_UNIT_SHIFT;
@@ -763,7 +768,7 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 	folio = (sum + rank->extra) / sum;
 	tier_rank_income(rank, now_ms, node_pages, refill_pages, folio, patience_ms);
 	tier_rank_room(rank, now_ms, node_pages, sum, folio, patience_ms);
-	tier_rank_prove(rank, node_pages, sum, folio, refill_pages);
+	tier_rank_prove(rank, sum, folio, refill_pages);
 	/* what is hot shows soonest if at first each warm page is looked at */
 	rank->look_last = rank->learned ? rank->look_last - !!rank->look_last :
 			  (rank->warm_slot + TIER_RANK_LOOK_SLOTS) * 2;

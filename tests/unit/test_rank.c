@@ -176,10 +176,10 @@ static void lasting_heat_is_proven(void **state)
 	assert_in_range(limit_ms, 50, 400);
 	/* a budget that is used up takes the hottest of them only */
 	rank.budget_pages = -100000;
-	tier_rank_prove(&rank, NODE, tier_rank_sum(&rank, rank.slow), 1, 20);
+	tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, 20);
 	assert_true(tier_hist_low(rank.proven_slot) < limit_ms);
 	assert_true(rank.proven_slot > 0);
-	tier_rank_prove(&rank, NODE, tier_rank_sum(&rank, rank.slow), 1, 0);
+	tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, 0);
 	assert_in_range(rank.proven_slot, 0, 4);
 }
 
@@ -202,7 +202,7 @@ static void little_heat_is_used_up_by_the_refill(void **state)
 	assert_int_equal(rank.lasting, 0);
 	rank.budget_pages = NODE / 8;
 	for (int i = 0; i < 2; i++) {
-		tier_rank_prove(&rank, NODE, tier_rank_sum(&rank, rank.slow), 1, i ? NODE : 1);
+		tier_rank_prove(&rank, tier_rank_sum(&rank, rank.slow), 1, i ? NODE : 1);
 		for (__u32 slot = 0; slot < rank.proven_slot; slot++)
 			again[i] += rank.again[slot];
 		print_message("refill %d: proven below %llu ms, %llu pages a second\n", i ? (int)NODE : 1,
@@ -364,6 +364,22 @@ static void budget_is_saved_up_and_overdrawn(void **state)
 	for (int i = 0; i < 1000; i++)
 		second(&rank, &now);
 	assert_in_range(rank.budget_pages, NODE / 8, NODE / 8 + REFILL);
+}
+
+/* Proven pages get the savings, too, as long as all of them are new: for a minute. */
+static void the_first_minute_finds(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	for (int s = 1; s <= 120; s++) {
+		populate(&rank, 8000, 600);
+		second(&rank, &now);
+		if (s <= 55)
+			assert_int_equal(rank.proven_kept_pages, NODE / 64);
+		if (s >= 65)
+			assert_int_equal(rank.proven_kept_pages, tier_rank_kept(NODE));
+	}
 }
 
 /* A hot population adds to the income, until what it sent up keeps coming back hot. */
@@ -743,7 +759,8 @@ static void reasons_in_order(void **state)
 {
 	struct tier_rank rank = { .room_ms = 50, .room_pages = 2, .proven_slot = 20, .hot_ms = 100,
 				  .hot_open = 1, .budget_pages = NODE / 8,
-				  .second_pages = NODE / 64, .hot_kept_pages = NODE / 64 };
+				  .second_pages = NODE / 64, .hot_kept_pages = NODE / 64,
+				  .proven_kept_pages = tier_rank_kept(NODE) };
 	struct tier_rank_page page = { .latency_ms = 40, .nr_pages = 1 };
 
 	assert_int_equal(tier_rank_reason(&rank, &page, TIER_RANK_SCORES, false, NODE),
@@ -858,6 +875,7 @@ int main(void)
 		cmocka_unit_test(an_empty_node_is_less_choosy),
 		cmocka_unit_test(a_rare_return_does_not_close),
 		cmocka_unit_test(budget_is_saved_up_and_overdrawn),
+		cmocka_unit_test(the_first_minute_finds),
 		cmocka_unit_test(thrash_takes_the_extra_income),
 		cmocka_unit_test(no_surge_before_the_pace_is_known),
 		cmocka_unit_test(surge_is_four_times_the_pace),
