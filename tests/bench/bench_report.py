@@ -5,7 +5,8 @@
   bench_report.py DIR [--keys KEY...] [--docs DOCS] [--default-policy rank]
 
 Reads DIR/cases/*.json (bench_case.py made them) and DIR/cost/*.json, writes DIR/results.json,
-DIR/benchmarks.md and the plots beside it; with --docs the page and its plots also go there.
+DIR/benchmarks.md and the plots beside it; with --docs the page, its plots and results.json also
+go there.
 Cases whose key is not among KEYs are of another policy, workload or machine than today's, and
 cases that may not be compared are named and left out.
 
@@ -31,7 +32,7 @@ WORKLOADS = {
     "W3": "the hot set moves every 30 s",
     "W4": "hot set, and repeated scans over the cold memory",
     "W5": "uniform: nothing to gain",
-    "W6": "a stream (10 % of the accesses) has the fast node, a process with a hot set comes",
+    "W6": "a stream (5 % of the accesses) has the fast node, a process with a hot set comes",
     "W7": "W1 in huge pages, all on the slow node at first",
     "W8": "random updates with a hot region (GUPS)",
     "W2M": "W2 as gets from a real memcached (accesses: cache lines read; kvload)",
@@ -209,6 +210,22 @@ def compare_rows(good):
         yield workload, policy, figures(cases, "mode2"), figures(cases, "policy")
 
 
+def summary_table(good, default):
+    """What the README begins with: the default policy in a line per workload."""
+    rows = []
+    for workload, policy, base, ours in compare_rows(good):
+        if policy != default:
+            continue
+        share = ratio(ours["promotions"], base["promotions"])
+        time = ratio(ours["modelled_access_ns"], base["modelled_access_ns"])
+        rows.append([f"{workload}: {WORKLOADS[workload]}", percent(base["fast_hit_ratio"]),
+                     percent(ours["fast_hit_ratio"]), percent(ours["oracle_hit_ratio"]),
+                     f"{base['promotions']:.0f}", f"{ours['promotions']:.0f}",
+                     f"{100 * share:.1f} %", f"{100 * (time - 1):+.1f} %"])
+    return table(["workload", "fast hits %: mode2", default, "best", "promoted: mode2", default,
+                  "share", "modelled access time"], rows, True)
+
+
 def main_table(good, markdown):
     rows = []
     for workload, policy, base, ours in compare_rows(good):
@@ -336,7 +353,8 @@ def page(good, cost, notes, default, plots):
         "algorithm without us. One machine is booted per case; in it mode 2 and the policy run "
         "one after the other (which first alternates), the same workload from the same seed. "
         "Figures are medians over such runs.",
-        conditions(good), "## Workloads", lengths(good), "## Policy beside mode 2",
+        f"## The default policy, `{default}`", summary_table(good, default),
+        conditions(good), "## Workloads", lengths(good), "## Policies beside mode 2",
         main_table(good, True),
         "*fast hits*: share of the accesses whose page is in fast memory, last third of the run. "
         "*best*: the same for the best static placement. *last third*: promotions in it. "
@@ -394,6 +412,7 @@ def main():
     if args.docs:
         shutil.copy(args.dir / "benchmarks.md", args.docs / "benchmarks.md")
         (args.docs / "benchmarks").mkdir(exist_ok=True)
+        shutil.copy(args.dir / "results.json", args.docs / "benchmarks" / "results.json")
         for name, _ in plots:
             shutil.copy(args.dir / "benchmarks" / name, args.docs / "benchmarks" / name)
 
