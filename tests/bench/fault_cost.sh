@@ -40,10 +40,29 @@ command -v faultloop >/dev/null ||
 
 echo 2 >/proc/sys/kernel/numa_balancing || die "cannot switch tiering mode on"
 echo 0 >$knobs/hot_threshold_ms
-echo 100 >$knobs/scan_delay_ms
-echo 200 >$knobs/scan_period_min_ms
-echo 200 >$knobs/scan_period_max_ms
 echo 256 >$knobs/scan_size_mb
+
+# scan_each MS: of CPU time
+scan_each()
+{
+	for knob in scan_delay_ms scan_period_min_ms scan_period_max_ms; do
+		echo "$1" >$knobs/$knob
+	done
+}
+scan_each 200
+
+# settle: rank leaves its first second to the kernel, and looks at each page in its first half
+# minute of seconds with faults; here these are few and far between, for idle time takes no
+# instructions.
+settle()
+{
+	scan_each 20
+	for _ in $(seq 32); do
+		faultloop 97 1 >/dev/null || die "faultloop failed"
+		sleep 1
+	done
+	scan_each 200
+}
 
 # measure NAME [SKIP]: sets figure (mean), prints the line; the first SKIP rounds do not
 # count.
@@ -124,8 +143,13 @@ measure "module idle"
 }
 for policy in $policies; do
 	load "$policy" 0
-	# rank leaves its first second to the kernel and then needs some to see what is cold
-	measure "$policy" "$([ "${policy%:bare}" != rank ] || echo 10)"
+	# then it needs some rounds to see what is cold
+	if [ "${policy%:bare}" = rank ]; then
+		settle
+		measure "$policy" 10
+	else
+		measure "$policy"
+	fi
 	# unload puts the mode back; it was on before, so it is still on.
 	tierctl unload || die "cannot unload $policy"
 	case $policy in
