@@ -79,6 +79,12 @@
 #define TIER_RANK_SETTLE_S	10	/* so long no surge is looked for: every rise is one */
 
 #define TIER_RANK_INLINE static inline __attribute__((always_inline))
+/* A step verified by itself, once, whatever ways lead to it. */
+#ifdef __bpf__
+#define TIER_RANK_STEP	__attribute__((noinline))
+#else
+#define TIER_RANK_STEP	static inline
+#endif
 
 struct tier_rank {
 	/* what a fault looks at: a cache line where it is refused, and the budgets */
@@ -449,10 +455,12 @@ TIER_RANK_INLINE void tier_rank_decay(__u64 *sum, __u64 more, __u32 shift)
 	*sum += more - (*sum >> shift);
 }
 
-TIER_RANK_INLINE void tier_rank_fold(struct tier_rank *rank)
+TIER_RANK_STEP int tier_rank_fold(struct tier_rank *rank)
 {
 	__u64 n;
 
+	if (!rank)
+		return 0;
 	for (__u32 i = 0; i < TIER_HIST_SLOTS; i++) {
 		n = tier_rank_take(&rank->now[i]);
 		tier_rank_decay(&rank->fast[i], n, TIER_RANK_FAST_SHIFT);
@@ -473,6 +481,7 @@ TIER_RANK_INLINE void tier_rank_fold(struct tier_rank *rank)
 	tier_rank_decay(&rank->thrash, tier_rank_take(&rank->now_thrash), TIER_RANK_SLOW_SHIFT);
 	tier_rank_decay(&rank->extra, tier_rank_take(&rank->now_extra), TIER_RANK_SLOW_SHIFT);
 	tier_rank_decay(&rank->seconds, 1U << TIER_RANK_UNIT_SHIFT, TIER_RANK_SLOW_SHIFT);
+	return 0;
 }
 
 TIER_RANK_INLINE __u64 tier_rank_sum(struct tier_rank *rank, const __u64 *faults)
@@ -534,13 +543,18 @@ TIER_RANK_INLINE bool tier_rank_follows(const struct tier_rank *rank, __u32 now_
 }
 
 /* The hot threshold, and how many faults in a window make a surge. */
-TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank, __u32 now_ms)
+TIER_RANK_STEP int tier_rank_hot(struct tier_rank *rank, __u32 now_ms)
 {
-	volatile __u32 *apart_slot = &rank->apart_slot;
-	volatile __u64 *best = &rank->best;
-	__u32 hot_ms, fall_ms = rank->hot_ms - (rank->hot_ms + 63) / 64, i;
+	__u32 hot_ms, fall_ms, i;
 	__u64 sum, contrast, below, next;
+	volatile __u32 *apart_slot;
+	volatile __u64 *best;
 
+	if (!rank)
+		return 0;
+	apart_slot = &rank->apart_slot;
+	best = &rank->best;
+	fall_ms = rank->hot_ms - (rank->hot_ms + 63) / 64;
 	tier_rank_apart_slow(rank);
 	/* just after a change the slow sum is about what was before */
 	if (tier_rank_follows(rank, now_ms))
@@ -571,7 +585,7 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank, __u32 now_ms)
 
 	rank->window_peak -= rank->window_peak / 32;
 	if (rank->surging)
-		return;
+		return 0;
 	/* more than any window has seen lately */
 	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) * TIER_RANK_WINDOW_MS;
 	rank->window_usual = sum / 1000;
@@ -580,6 +594,7 @@ TIER_RANK_INLINE void tier_rank_hot(struct tier_rank *rank, __u32 now_ms)
 		sum = rank->window_peak;
 	rank->surge_faults = rank->seconds > TIER_RANK_SETTLE_S << TIER_RANK_UNIT_SHIFT &&
 			     sum < 0x7fffffff ? sum + rank->window_held : TIER_RANK_NO_SURGE;
+	return 0;
 }
 
 /* Was the last surge a change? Then hot pages come next. After a vain one it takes more. */
@@ -697,14 +712,18 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 }
 
 /* Below which slot being warm twice is more than chance, as far as the budget goes. */
-TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 folio,
-				      __u64 refill_pages)
+TIER_RANK_STEP int tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 folio,
+				   __u64 refill_pages)
 {
-	volatile __u32 *slot = &rank->again_slot;
-	volatile __u64 *best = &rank->best;
 	__u64 marked = 0, again = 0, hits, chance, excess, scatter, most, mass = refill_pages;
-	volatile __u32 *lasting = &rank->lasting;
+	volatile __u32 *slot, *lasting;
+	volatile __u64 *best;
 
+	if (!rank)
+		return 0;
+	slot = &rank->again_slot;
+	lasting = &rank->lasting;
+	best = &rank->best;
 	/* whole faults from here on: products of 64ths would overflow */
 	sum = (sum >> TIER_RANK_UNIT_SHIFT) + 1;
 	*best = *slot = *lasting = 0;
@@ -745,6 +764,7 @@ TIER_RANK_INLINE void tier_rank_prove(struct tier_rank *rank, __u64 sum, __u64 f
 		again += rank->again[i];
 	}
 	rank->proven_slot = *slot;
+	return 0;
 }
 
 TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u64 node_pages,
