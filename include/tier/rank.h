@@ -37,7 +37,7 @@
  * four times as many if the refill pays for them.
  *
  * surge: faults of pages that had waited, as cold ones do: four times as many as a usual
- * window has of all, and 16, and more of them than any window had lately; half of that maximum
+ * window has, and 16, and more of them than any window had lately; half of that maximum
  * is forgotten in 22 s. It lasts a quarter of a second. A scan makes a burst too, but of pages
  * that fault soon after it. So does a program that was held up: what a silence before it held
  * up does not count, and if nothing hot follows a surge, the next one takes twice as much.
@@ -419,7 +419,7 @@ TIER_RANK_INLINE void tier_rank_window(struct tier_rank *rank, __u32 now_ms)
 	} else if (rank->learned && !rank->surging && rank->window_waited >= rank->surge_faults) {
 		rank->surging = 1;
 		rank->surge_ms = now_ms;
-		/* the next has to be twice as strong: bursts with every scan are no news */
+		/* until something hot follows, the next has to be twice as strong */
 		rank->window_peak = (rank->surge_faults - rank->window_held) * 2;
 		rank->surge_open = 1;
 		rank->surge_faults = TIER_RANK_NO_SURGE;
@@ -542,6 +542,12 @@ TIER_RANK_INLINE bool tier_rank_follows(const struct tier_rank *rank, __u32 now_
 	return rank->surge_ms && now_ms - rank->surge_ms < TIER_RANK_FOLLOW_MS;
 }
 
+/* What a window has of so many in the fast sum. */
+TIER_RANK_INLINE __u64 tier_rank_in_window(__u64 sum)
+{
+	return (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) * TIER_RANK_WINDOW_MS / 1000;
+}
+
 /* The hot threshold, and how many faults in a window make a surge. */
 TIER_RANK_STEP int tier_rank_hot(struct tier_rank *rank, __u32 now_ms)
 {
@@ -586,10 +592,10 @@ TIER_RANK_STEP int tier_rank_hot(struct tier_rank *rank, __u32 now_ms)
 	rank->window_peak -= rank->window_peak / 32;
 	if (rank->surging)
 		return 0;
-	/* more than any window has seen lately */
-	sum = (sum >> (TIER_RANK_UNIT_SHIFT + TIER_RANK_FAST_SHIFT)) * TIER_RANK_WINDOW_MS;
-	rank->window_usual = sum / 1000;
-	sum = sum * TIER_RANK_SURGE_TIMES / 1000 + 16;
+	rank->window_usual = tier_rank_in_window(sum);
+	/* more of those that waited than any window has seen lately */
+	sum -= rank->below[tier_hist_slot(rank->cold_ms) & (TIER_HIST_SLOTS - 1)];
+	sum = tier_rank_in_window(sum * TIER_RANK_SURGE_TIMES) + 16;
 	if (sum < rank->window_peak)
 		sum = rank->window_peak;
 	rank->surge_faults = rank->seconds > TIER_RANK_SETTLE_S << TIER_RANK_UNIT_SHIFT &&
@@ -603,7 +609,9 @@ TIER_RANK_INLINE void tier_rank_surged(struct tier_rank *rank, __u32 now_ms)
 	if (!rank->surge_open)
 		return;
 	if (rank->apart) {
+		/* a change: the next one need not be twice as strong */
 		rank->surge_open = rank->surge_vain = 0;
+		rank->window_peak /= 2;
 	} else if (now_ms - rank->surge_ms >= TIER_RANK_FOLLOW_MS) {
 		rank->surge_open = 0;
 		rank->surge_vain += rank->surge_vain < TIER_RANK_VAIN_MAX;
