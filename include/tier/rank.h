@@ -19,6 +19,9 @@
  * is known to last it is a 32nd. So it is in the first second, of whose demotions nobody
  * knows. A promotion that fails meanwhile only came too early; without demotion it says
  * that the node is full.
+ * For 45 s after a change (a surge that hot pages followed) the refill is added to the share.
+ * Where little is promoted little is demoted, and always what has not been used for longest: what
+ * was ever hot stays above, and what becomes hot next lies below more often than not.
  *
  * hot: the end of a population of its own at the short end of the fast sum.
  * Pages of one access rate spread their latencies evenly over short times: below
@@ -74,6 +77,7 @@
 #define TIER_RANK_SURGE_MS	256U
 #define TIER_RANK_SURGE_TIMES	4	/* the usual pace */
 #define TIER_RANK_FOLLOW_MS	4000U	/* so long after its start hot pages go up without a limit */
+#define TIER_RANK_STIR_MS	45000U	/* so long after a change the refill goes up as into room */
 #define TIER_RANK_NO_SURGE	0x80000000U	/* in place of a number of faults */
 #define TIER_RANK_VAIN_MAX	4	/* then the next surge has to be 2^5 times as strong */
 #define TIER_RANK_SETTLE_S	10	/* so long no surge is looked for: every rise is one */
@@ -149,6 +153,8 @@ struct tier_rank {
 	__u32 window_usual;		/* faults of a window at the pace of the fast sum */
 	__u32 window_held;		/* faults that a silence held up, part of surge_faults */
 	__u32 look_last;		/* look_slot lately, which falls slowly, in half slots */
+	__u32 changed_ms;		/* start of the last surge that hot pages followed */
+	__u32 reserved;
 	/* scratch: in registers the verifier would follow every value through every round */
 	__u64 below[TIER_HIST_SLOTS];	/* sum over the slots before */
 	__u64 best;
@@ -612,6 +618,7 @@ TIER_RANK_INLINE void tier_rank_surged(struct tier_rank *rank, __u32 now_ms)
 		/* a change: the next one need not be twice as strong */
 		rank->surge_open = rank->surge_vain = 0;
 		rank->window_peak /= 2;
+		rank->changed_ms = rank->surge_ms;
 	} else if (now_ms - rank->surge_ms >= TIER_RANK_FOLLOW_MS) {
 		rank->surge_open = 0;
 		rank->surge_vain += rank->surge_vain < TIER_RANK_VAIN_MAX;
@@ -665,7 +672,8 @@ TIER_RANK_INLINE bool tier_rank_many(const struct tier_rank *rank, __u64 pages, 
 
 /* Is there room? Sets the thresholds of warm pages and of those that go up into it. */
 TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64 node_pages,
-				     __u64 sum, __u64 folio, __u32 patience_ms)
+				     __u64 sum, __u64 folio, __u64 refill_pages,
+				     __u32 patience_ms)
 {
 	volatile __u32 *warm_slot = &rank->warm_slot, *room_slot = &rank->room_slot;
 	__s64 spent = rank->room_given - *(volatile __s64 *)&rank->room_pages;
@@ -698,6 +706,9 @@ TIER_RANK_INLINE void tier_rank_room(struct tier_rank *rank, __u32 now_ms, __u64
 	/* until it shows which of both are the hotter ones */
 	if (swapping)
 		share = share / (rank->lasting ? TIER_RANK_SWAP_PACE : TIER_RANK_BLIND_PACE) + 1;
+	/* what changed may change again */
+	if (rank->changed_ms && now_ms - rank->changed_ms < TIER_RANK_STIR_MS)
+		share += refill_pages;
 	more = rank->room_pages + (__s64)share;
 	most = share * TIER_RANK_SAVE_S;
 	rank->room_pages = more < most ? more : most;
@@ -795,7 +806,7 @@ TIER_RANK_INLINE void tier_rank_adjust(struct tier_rank *rank, __u32 now_ms, __u
 		return;
 	folio = (sum + rank->extra) / sum;
 	tier_rank_income(rank, now_ms, node_pages, refill_pages, folio, patience_ms);
-	tier_rank_room(rank, now_ms, node_pages, sum, folio, patience_ms);
+	tier_rank_room(rank, now_ms, node_pages, sum, folio, refill_pages, patience_ms);
 	tier_rank_prove(rank, sum, folio, refill_pages);
 	/* what is hot shows soonest if at first each warm page is looked at */
 	rank->look_last = rank->learned ? rank->look_last - !!rank->look_last :

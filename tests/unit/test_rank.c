@@ -297,6 +297,27 @@ static void swapping_is_slow(void **state)
 	assert_int_equal(rank.credit, NODE >> TIER_RANK_PROBE_MAX);
 }
 
+/* For some time after a change the refill goes up as room does, whatever the node is full of. */
+static void a_change_stirs(void **state)
+{
+	struct tier_rank rank = {};
+	__u32 now = 100000;
+
+	first_share(&rank, &now);
+	for (__u32 s = 0; s < 60; s++) {
+		populate(&rank, 8000, 600);
+		rank.now_promoted = rank.now_returned = 200;
+		rank.room_pages = rank.room_given = 0;
+		if (s == 10)
+			rank.changed_ms = now + 1001;
+		second(&rank, &now);
+		if (s >= 10 && s <= 10 + TIER_RANK_STIR_MS / 1001)
+			assert_in_range(rank.room_pages, REFILL, REFILL + 2);
+		else
+			assert_in_range(rank.room_pages, 0, 2);
+	}
+}
+
 /* Room takes a share of what comes, by how much of the node is free. */
 static void an_empty_node_is_less_choosy(void **state)
 {
@@ -515,11 +536,13 @@ static void vain_surges_become_rare(void **state)
 		assert_int_equal(rank.surge_vain, vain < TIER_RANK_VAIN_MAX ? vain : TIER_RANK_VAIN_MAX);
 		rank.surging = rank.window_waited = rank.window_faults = 0;
 	}
+	assert_int_equal(rank.changed_ms, 0);
 	rank.surge_open = rank.apart = 1;
 	rank.window_peak = 200;
 	tier_rank_surged(&rank, rank.surge_ms + 2000);
 	assert_int_equal(rank.surge_vain, 0);
 	assert_int_equal(rank.window_peak, 100);
+	assert_int_equal(rank.changed_ms, rank.surge_ms);
 }
 
 /* A program that stood still and catches up brings what it would have brought meanwhile. */
@@ -872,6 +895,7 @@ int main(void)
 		cmocka_unit_test(little_heat_is_used_up_by_the_refill),
 		cmocka_unit_test(room_closes_at_once_and_opens_slowly),
 		cmocka_unit_test(swapping_is_slow),
+		cmocka_unit_test(a_change_stirs),
 		cmocka_unit_test(an_empty_node_is_less_choosy),
 		cmocka_unit_test(a_rare_return_does_not_close),
 		cmocka_unit_test(budget_is_saved_up_and_overdrawn),
