@@ -46,9 +46,13 @@ classes_s=10
 # workload NAME: sets args, and seconds for the latencies of the two classes of pages: 0 where
 # pages do not fall into classes. After a minute promotions are those of a steady state; the
 # length is such that these outweigh those of the start.
-# W3 and W7 spin while they wait, as programs do that only wait for memory. The scanner counts
+# W3, W4 and W7 spin while they wait, as programs do that only wait for memory. The scanner counts
 # CPU time: who sleeps is scanned slowly, and faster if the promotions take more of his time.
 # W3 is looked at more often, for the time after a move is what counts there.
+# W4 walks over its cold pages in six seconds, a scan takes five: then some pages are walked over
+# just after they were scanned, and look hot. If a scan is much faster, all of them wait for the
+# next walk, and nobody takes them for hot.
+# W5 is slower: what mode 2 promotes there takes so much time that the pace would slip.
 # W7 is slower, for of the 512 pages of a huge page any access is the first one. It begins on
 # the slow node: in a full fast node of this size no block for a huge page is ever free, and
 # nobody promotes one.
@@ -61,8 +65,8 @@ workload()
 	W1) args=(hotcold "${common[@]}") ;;
 	W2) args=(zipf "${common[@]}"); classes=0 ;;
 	W3) args=(moving "${common[@]}" --move-s 30 --report-ms 250 --pace spin); length=180 ;;
-	W4) args=(scanmix "${common[@]}") ;;
-	W5) args=(uniform "${common[@]}"); classes=0 ;;
+	W4) args=(scanmix "${common[@]}" --hot-share 87 --pace spin); period=5000 ;;
+	W5) args=(uniform "${common[@]}" --rate 25000); classes=0 ;;
 	W6) args=(two "${common[@]}" --hot-pages 768 --hot-share 95 --stream-share 5) ;;
 	W7) args=(hotcold "${common[@]}" --rate 5000 --pace spin --thp on --place slow); length=90 ;;
 	W8) args=(gups "${common[@]}") ;;
