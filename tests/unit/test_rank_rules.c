@@ -223,7 +223,9 @@ static struct tier_rank settled(void)
 {
 	return (struct tier_rank){ .learned = 1, .adjusted_ms = START_MS, .window_ms = START_MS,
 				   .surge_faults = ~0U, .cold_ms = 1000, .look_ms = 1000,
-				   .look_slot = tier_hist_slot(1000) };
+				   .look_slot = tier_hist_slot(1000),
+				   .proven_kept_pages = tier_rank_kept(NODE_PAGES),
+				   .hot_kept_pages = NODE_PAGES / 64 };
 }
 
 static struct policy *with_rank(const struct tier_rank *rank)
